@@ -1,0 +1,97 @@
+// What a caller can ask for, and what comes back. Depends on the standard library only.
+// Apart from pt2onnx.h so that the inner parts can take Options without the function names, some of which are also names of passes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace pt2onnx {
+
+struct Options {
+  // Whether training flags (batch norm, dropout) stay as captured, or are turned off or on in the captured program.
+  enum class Mode { kPreserve, kEval, kTrain };
+  // What becomes of written buffers, parameters and inputs: an output `<name>_next` each, and an optional or required input; or nothing.
+  enum class State { kOptional, kInputs, kDrop };
+  // Where the weights go. kAuto: into the model up to 256 MiB, else into `<model>.onnx.data`. kInPlace: the model points into the .pt2.
+  enum class ExternalData { kAuto, kNever, kAlways, kInPlace };
+  // Checks that the program makes at run time (torch._check and the like).
+  enum class Assertions { kDrop, kKeep };
+  // A program between two passes; what Inspect shows.
+  enum class Stage { kTraining, kFunctional, kCore, kOnnx };
+  // Of Report::output.
+  enum class Format { kText, kJson };
+
+  // Which model of an archive that holds several; "" where there is one.
+  std::string model;
+
+  // The ONNX model.
+  int64_t opset = 20;  // 18 to 28; the model has exactly this one
+  State state = State::kOptional;
+  ExternalData external_data = ExternalData::kAuto;
+  std::map<std::string, std::string> dim_names;  // symbol of the program -> name of the ONNX dimension: s77 -> batch
+  std::vector<std::string> input_names;          // by position; empty: as in the program
+  std::vector<std::string> output_names;
+  bool functions = false;  // one local function for each module class
+  bool fusions = true;
+
+  // The program.
+  Mode mode = Mode::kPreserve;
+  Assertions assertions = Assertions::kDrop;
+  bool bfloat16_as_float32 = false;  // compute in float32 what the program computes in bfloat16
+  int64_t seed = 0;                  // of random ops in the model
+
+  // Custom operators, by qualified name: my::op.
+  std::map<std::string, std::string> custom_ops;      // -> ONNX op: my.domain::Op
+  std::map<std::string, std::string> decompositions;  // -> path of a .pt2 that gives its meaning
+  std::vector<std::string> schemas;                   // 'my::op(Tensor(a!) x) -> Tensor', for ops that the table lacks
+
+  // How it is done; never changes the result.
+  bool separate_passes = false;  // one graph a pass, instead of one traversal
+  Stage stage = Stage::kTraining;
+  Format format = Format::kText;
+  bool verbose = false;
+};
+
+// What came of a call. `exit_code` is the command-line program's: 0 done, 1 the program can't be converted or a file is bad, 2 wrong use.
+struct Report {
+  enum class Severity { kNote, kWarning, kError };
+
+  // One problem. Equal problems of one op are counted, not repeated. Fields that do not apply are empty (line: 0).
+  struct Problem {
+    Severity severity = Severity::kError;
+    std::string code;     // E0301; docs/errors.md lists all
+    std::string message;  // one sentence
+    std::string file;     // where the program was written: file name, line, and the text of that line
+    int64_t line = 0;
+    std::string source;
+    std::string node;    // the node in text form
+    std::string module;  // path of the module that it stands in
+    std::string help;    // what to do about it
+    int64_t count = 1;
+  };
+  struct Timing {
+    std::string stage;
+    double milliseconds = 0;
+  };
+  struct Statistic {
+    std::string name;
+    int64_t value = 0;
+  };
+
+  int exit_code = 0;
+  std::string input;  // path of the file that was read
+  std::vector<Problem> problems;
+  std::string output;  // what Inspect, Check and Explain tell, in options.format
+  std::vector<Timing> timings;
+  std::vector<Statistic> statistics;
+
+  bool ok() const { return exit_code == 0; }
+  // The problems as a compiler prints them, one paragraph each, errors last; "" when there are none.
+  std::string Text() const;
+  // Everything but `output`, as one JSON object: {"exit_code", "input", "problems", "timings", "statistics"}.
+  std::string Json() const;
+};
+
+}  // namespace pt2onnx

@@ -18,9 +18,12 @@ namespace {
 
 std::string_view Word(Report::Severity severity) {
   switch (severity) {
-    case Report::Severity::kNote: return "note";
-    case Report::Severity::kWarning: return "warning";
-    case Report::Severity::kError: return "error";
+    case Report::Severity::kNote:
+      return "note";
+    case Report::Severity::kWarning:
+      return "warning";
+    case Report::Severity::kError:
+      return "error";
   }
   return "error";
 }

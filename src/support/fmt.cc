@@ -1,4 +1,5 @@
-// The one instantiation of fmt: other files include fmt/core.h (0.1 s to compile; the header-only form takes over a second each), and nothing links libfmt.so.
+// The one instantiation of fmt: other files include fmt/core.h (0.1 s to compile; the header-only form takes over a second each), and nothing links
+// libfmt.so.
 #include <fmt/format-inl.h>
 
 namespace fmt {

@@ -10,7 +10,7 @@ namespace pt2onnx::tool {
 namespace {
 
 template <class Enum>
-OptionSpec Choice(std::string_view name, std::string_view values, std::string_view help, Enum Options::*member,
+OptionSpec Choice(std::string_view name, std::string_view keyword, std::string_view values, std::string_view help, Enum Options::*member,
                   std::vector<std::pair<std::string_view, Enum>> choices) {
   auto set = [=](Arguments& arguments, const std::string& text) -> std::string {
     for (const auto& [word, choice] : choices) {
@@ -18,21 +18,21 @@ OptionSpec Choice(std::string_view name, std::string_view values, std::string_vi
     }
     return fmt::format("must be one of {}", values);
   };
-  return {.name = name, .value = values, .help = help, .set = set};
+  return {.name = name, .keyword = keyword, .value = values, .help = help, .set = set};
 }
 
-OptionSpec Switch(std::string_view name, std::string_view help, bool Options::*member) {
+OptionSpec Switch(std::string_view name, std::string_view keyword, std::string_view help, bool Options::*member) {
   const bool on_by_default = Options().*member;
   auto set = [=](Arguments& arguments, const std::string& text) -> std::string { return arguments.options.*member = text == "on", ""; };
-  return {.name = name, .kind = OptionSpec::Kind::kSwitch, .value = "", .help = help, .on_by_default = on_by_default, .set = set};
+  return {.name = name, .keyword = keyword, .kind = OptionSpec::Kind::kSwitch, .value = "", .help = help, .on_by_default = on_by_default, .set = set};
 }
 
-OptionSpec Text(std::string_view name, std::string_view value, std::string_view help, std::string Options::*member) {
+OptionSpec Text(std::string_view name, std::string_view keyword, std::string_view value, std::string_view help, std::string Options::*member) {
   auto set = [=](Arguments& arguments, const std::string& text) -> std::string { return arguments.options.*member = text, ""; };
-  return {.name = name, .value = value, .help = help, .set = set};
+  return {.name = name, .keyword = keyword, .value = value, .help = help, .set = set};
 }
 
-OptionSpec Number(std::string_view name, std::string_view help, int64_t Options::*member, int64_t least, int64_t most) {
+OptionSpec Number(std::string_view name, std::string_view keyword, std::string_view help, int64_t Options::*member, int64_t least, int64_t most) {
   auto set = [=](Arguments& arguments, const std::string& text) -> std::string {
     int64_t number = 0;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -40,22 +40,24 @@ OptionSpec Number(std::string_view name, std::string_view help, int64_t Options:
     if (number < least || number > most) return fmt::format("must be from {} to {}", least, most);
     return arguments.options.*member = number, "";
   };
-  return {.name = name, .value = "N", .help = help, .set = set};
+  return {.name = name, .keyword = keyword, .value = "N", .help = help, .set = set};
 }
 
-OptionSpec List(std::string_view name, std::string_view value, std::string_view help, std::vector<std::string> Options::*member) {
+OptionSpec List(std::string_view name, std::string_view keyword, std::string_view value, std::string_view help,
+                std::vector<std::string> Options::*member) {
   auto set = [=](Arguments& arguments, const std::string& text) -> std::string { return (arguments.options.*member).push_back(text), ""; };
-  return {.name = name, .kind = OptionSpec::Kind::kMany, .value = value, .help = help, .set = set};
+  return {.name = name, .keyword = keyword, .kind = OptionSpec::Kind::kMany, .value = value, .help = help, .set = set};
 }
 
-OptionSpec Pairs(std::string_view name, std::string_view value, std::string_view help, std::map<std::string, std::string> Options::*member) {
+OptionSpec Pairs(std::string_view name, std::string_view keyword, std::string_view value, std::string_view help,
+                 std::map<std::string, std::string> Options::*member) {
   auto set = [=](Arguments& arguments, const std::string& text) -> std::string {
     const size_t equal = text.find('=');
     if (equal == std::string::npos || equal == 0 || equal + 1 == text.size()) return fmt::format("must have the form {}", value);
     const bool is_new = (arguments.options.*member).emplace(text.substr(0, equal), text.substr(equal + 1)).second;
     return is_new ? "" : fmt::format("gives {} twice", text.substr(0, equal));
   };
-  return {.name = name, .kind = OptionSpec::Kind::kMany, .value = value, .help = help, .set = set};
+  return {.name = name, .keyword = keyword, .kind = OptionSpec::Kind::kMany, .value = value, .help = help, .set = set};
 }
 
 }  // namespace
@@ -68,10 +70,11 @@ OptionSpecs operator+(OptionSpecs a, OptionSpecs b) {
 OptionSpecs CommonOptions() {
   using Format = Options::Format;
   return {
-      Text("model", "NAME", "which model of an archive that holds several", &Options::model),
-      Choice("format", "text|json", "form of the answer (text)", &Options::format, {{"text", Format::kText}, {"json", Format::kJson}}),
-      Switch("verbose", "tell more: statistics, every warning", &Options::verbose),
+      Text("model", "model", "NAME", "which model of an archive that holds several", &Options::model),
+      Choice("format", "format", "text|json", "form of the answer (text)", &Options::format, {{"text", Format::kText}, {"json", Format::kJson}}),
+      Switch("verbose", "verbose", "tell more: statistics, every warning", &Options::verbose),
       {.name = "time",
+       .keyword = "time",
        .kind = OptionSpec::Kind::kSwitch,
        .value = "",
        .help = "tell how long each stage took",
@@ -82,20 +85,21 @@ OptionSpecs CommonOptions() {
 OptionSpecs ProgramOptions() {
   using Mode = Options::Mode;
   return {
-      Choice("mode", "preserve|eval|train", "training flags as captured, all off, or all on (preserve)", &Options::mode,
+      Choice("mode", "mode", "preserve|eval|train", "training flags as captured, all off, or all on (preserve)", &Options::mode,
              {{"preserve", Mode::kPreserve}, {"eval", Mode::kEval}, {"train", Mode::kTrain}}),
       {.name = "compute",
+       .keyword = "compute",
        .value = "bfloat16=float32",
        .help = "compute in float32 what the program computes in bfloat16",
        .set = [](Arguments& arguments, const std::string& text) -> std::string {
          if (text != "bfloat16=float32") return "must be bfloat16=float32";
          return arguments.options.bfloat16_as_float32 = true, "";
        }},
-      Choice("assertions", "drop|keep", "run-time checks of the program (drop)", &Options::assertions,
+      Choice("assertions", "assertions", "drop|keep", "run-time checks of the program (drop)", &Options::assertions,
              {{"drop", Options::Assertions::kDrop}, {"keep", Options::Assertions::kKeep}}),
-      Pairs("decompose", "ns::op=FILE", "what a custom operator does: another exported program", &Options::decompositions),
-      List("schema", "'ns::op(...) -> ...'", "schema of a custom operator", &Options::schemas),
-      Switch("separate-passes", "one graph a pass instead of one traversal; same result", &Options::separate_passes),
+      Pairs("decompose", "decompositions", "ns::op=FILE", "what a custom operator does: another exported program", &Options::decompositions),
+      List("schema", "schemas", "'ns::op(...) -> ...'", "schema of a custom operator", &Options::schemas),
+      Switch("separate-passes", "separate_passes", "one graph a pass instead of one traversal; same result", &Options::separate_passes),
   };
 }
 
@@ -103,24 +107,25 @@ OptionSpecs ModelOptions() {
   using State = Options::State;
   using Data = Options::ExternalData;
   return {
-      Number("opset", "ONNX opset, 18 to 28 (20)", &Options::opset, 18, 28),
-      Choice("state", "optional|inputs|drop", "written state: optional inputs, required inputs, or left out (optional)", &Options::state,
+      Number("opset", "opset", "ONNX opset, 18 to 28 (20)", &Options::opset, 18, 28),
+      Choice("state", "state", "optional|inputs|drop", "written state: optional inputs, required inputs, or left out (optional)", &Options::state,
              {{"optional", State::kOptional}, {"inputs", State::kInputs}, {"drop", State::kDrop}}),
-      Choice("external-data", "auto|never|always|in-place", "weights beside the model: over 256 MiB, never, always, or left inside the .pt2 (auto)",
-             &Options::external_data, {{"auto", Data::kAuto}, {"never", Data::kNever}, {"always", Data::kAlways}, {"in-place", Data::kInPlace}}),
-      Pairs("dim-name", "SYMBOL=NAME", "name of a dynamic dimension", &Options::dim_names),
-      List("input-name", "NAME", "names of the inputs, in order", &Options::input_names),
-      List("output-name", "NAME", "names of the outputs, in order", &Options::output_names),
-      Pairs("custom-op", "ns::op=domain::Op", "ONNX operator for a custom operator", &Options::custom_ops),
-      Switch("functions", "one local function for each module class", &Options::functions),
-      Switch("fusions", "do not merge patterns into larger ONNX ops", &Options::fusions),
-      Number("seed", "seed of random ops in the model (0)", &Options::seed, 0, INT64_MAX),
+      Choice("external-data", "external_data", "auto|never|always|in-place",
+             "weights beside the model: over 256 MiB, never, always, or left inside the .pt2 (auto)", &Options::external_data,
+             {{"auto", Data::kAuto}, {"never", Data::kNever}, {"always", Data::kAlways}, {"in-place", Data::kInPlace}}),
+      Pairs("dim-name", "dim_names", "SYMBOL=NAME", "name of a dynamic dimension", &Options::dim_names),
+      List("input-name", "input_names", "NAME", "names of the inputs, in order", &Options::input_names),
+      List("output-name", "output_names", "NAME", "names of the outputs, in order", &Options::output_names),
+      Pairs("custom-op", "custom_ops", "ns::op=domain::Op", "ONNX operator for a custom operator", &Options::custom_ops),
+      Switch("functions", "functions", "one local function for each module class", &Options::functions),
+      Switch("fusions", "fusions", "do not merge patterns into larger ONNX ops", &Options::fusions),
+      Number("seed", "seed", "seed of random ops in the model (0)", &Options::seed, 0, INT64_MAX),
   };
 }
 
 OptionSpecs InspectOptions() {
   using Stage = Options::Stage;
-  return {Choice("stage", "training|functional|core|onnx", "the program after which stage (training: as it was saved)", &Options::stage,
+  return {Choice("stage", "stage", "training|functional|core|onnx", "the program after which stage (training: as it was saved)", &Options::stage,
                  {{"training", Stage::kTraining}, {"functional", Stage::kFunctional}, {"core", Stage::kCore}, {"onnx", Stage::kOnnx}})};
 }
 

@@ -1,5 +1,5 @@
 // Options as tables: one entry an option, with its name, its help and how its text is read. The command line and the Python module read the same
-// tables, so that `--dim-name s77=batch` and `dim_name={"s77": "batch"}` can't drift apart.
+// tables, so that `--dim-name s77=batch` and `dim_names={"s77": "batch"}` can't drift apart.
 #pragma once
 
 #include <functional>
@@ -20,7 +20,8 @@ struct Arguments {
 
 struct OptionSpec {
   enum class Kind { kSwitch, kOne, kMany };  // --name, --name VALUE, --name VALUE that may be repeated
-  std::string_view name;                     // without the dashes
+  std::string_view name;                     // on the command line, without the dashes
+  std::string_view keyword;                  // in Python
   Kind kind = Kind::kOne;
   std::string_view value;  // what stands for the value in the help: "N", "preserve|eval|train"
   std::string_view help;

@@ -27,7 +27,8 @@ void AddOption(CLI::App& app, const OptionSpec& spec, Arguments& arguments) {
   };
   if (spec.kind == OptionSpec::Kind::kSwitch) {
     const std::string text = spec.on_by_default ? "off" : "on";
-    app.add_flag_callback(flag, [set, text] { set(text); }, std::string(spec.help));
+    app.add_flag_callback(
+        flag, [set, text] { set(text); }, std::string(spec.help));
     return;
   }
   const auto set_all = [set](const std::vector<std::string>& texts) {
@@ -43,9 +44,7 @@ void AddOption(CLI::App& app, const OptionSpec& spec, Arguments& arguments) {
   }
 }
 
-bool Print(std::FILE* file, std::string_view text) {
-  return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0;
-}
+bool Print(std::FILE* file, std::string_view text) { return std::fwrite(text.data(), 1, text.size(), file) == text.size() && std::fflush(file) == 0; }
 
 std::string Notes(const Report& report, const Arguments& arguments) {
   std::string out;
@@ -80,7 +79,8 @@ int Answer(const Report& report, const Arguments& arguments) {
 }
 
 int Run(int argc, char** argv) {
-  const std::vector<Command> commands = {ConvertCommand(), InspectCommand(), CheckCommand(), FunctionalizeCommand(), DecomposeCommand(), ExplainCommand()};
+  const std::vector<Command> commands = {ConvertCommand(),       InspectCommand(),   CheckCommand(),
+                                         FunctionalizeCommand(), DecomposeCommand(), ExplainCommand()};
   Arguments arguments;
   CLI::App app("PyTorch exported programs (.pt2) to ONNX", "pt2onnx");
   app.set_version_flag("--version", fmt::format("pt2onnx {}", Version()));
@@ -97,7 +97,8 @@ int Run(int argc, char** argv) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help, --version
     const std::vector<CLI::App*> chosen = app.get_subcommands();
     const std::string help = chosen.empty() ? "pt2onnx --help" : fmt::format("pt2onnx {} --help", chosen.front()->get_name());
-    Print(stderr, fmt::format("pt2onnx: error: {}\n  help   {}\n", error.what(), help));
+    const bool unknown = chosen.empty() && argc > 1 && argv[1][0] != '-';
+    Print(stderr, fmt::format("pt2onnx: error: {}\n  help   {}\n", unknown ? fmt::format("'{}' is not a command", argv[1]) : error.what(), help));
     return kUsage;
   }
   for (const Command& command : commands) {

@@ -1,0 +1,69 @@
+"""PyTorch exported programs (.pt2) to ONNX.
+
+    import pt2onnx
+    pt2onnx.convert("model.pt2", "model.onnx", opset=21, dim_names={"s77": "batch"})
+
+Options are those of the command line (`pt2onnx convert --help`), with lists for what may be repeated and dicts for pairs.
+"""
+from __future__ import annotations
+
+import os
+import warnings
+
+from . import _pt2onnx
+from ._pt2onnx import Report
+
+__all__ = ["ConversionError", "ConversionWarning", "Report", "check", "convert", "decompose", "explain", "functionalize", "inspect"]
+__version__ = _pt2onnx.version
+
+
+class ConversionError(Exception):
+    """The program can't be converted, or a file is bad. The text lists every problem; `report` has them as data."""
+
+    def __init__(self, report: Report):
+        super().__init__(str(report))
+        self.report = report
+
+
+class ConversionWarning(UserWarning):
+    """The conversion is done, and something about it should be known."""
+
+
+def _answer(report: Report) -> Report:
+    if report.exit_code == 2:
+        raise ValueError(str(report))
+    if report.exit_code:
+        raise ConversionError(report)
+    if text := str(report):
+        warnings.warn(text, ConversionWarning, stacklevel=3)
+    return report
+
+
+def convert(path: str | os.PathLike, out: str | os.PathLike, **options) -> Report:
+    """Write the program in `path` as an ONNX model to `out`."""
+    return _answer(_pt2onnx.convert(os.fspath(path), os.fspath(out), options))
+
+
+def functionalize(path: str | os.PathLike, out: str | os.PathLike, **options) -> Report:
+    """Write a .pt2 in which every write has become a value."""
+    return _answer(_pt2onnx.functionalize(os.fspath(path), os.fspath(out), options))
+
+
+def decompose(path: str | os.PathLike, out: str | os.PathLike, **options) -> Report:
+    """As functionalize, with Core ATen operators only."""
+    return _answer(_pt2onnx.decompose(os.fspath(path), os.fspath(out), options))
+
+
+def inspect(path: str | os.PathLike, **options) -> str:
+    """The program as text (or JSON: format="json")."""
+    return _answer(_pt2onnx.inspect(os.fspath(path), options)).output
+
+
+def check(path: str | os.PathLike, **options) -> Report:
+    """What of the program has no ONNX form, without converting. Never raises for that: see `exit_code` and `output`."""
+    return _pt2onnx.check(os.fspath(path), options)
+
+
+def explain(path: str | os.PathLike, **options) -> str:
+    """What became of each write of the program."""
+    return _answer(_pt2onnx.explain(os.fspath(path), options)).output

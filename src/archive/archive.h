@@ -15,6 +15,7 @@
 #include <string_view>
 #include <vector>
 
+#include "archive/dtype_codes.h"
 #include "support/json.h"
 #include "support/mapped_file.h"
 #include "support/result.h"
@@ -41,7 +42,7 @@ struct TensorRecord {
 };
 
 struct StorageBytes {
-  std::span<const std::byte> bytes;    // the whole storage; in the mapped file, or inflated and owned by the archive
+  std::span<const std::byte> bytes;    // the whole storage, at any alignment; in the mapped file, or inflated and owned by the archive
   std::optional<int64_t> file_offset;  // where `bytes` stand in file(), when they do
   std::optional<uint32_t> crc;         // CRC-32 of `bytes` as the archive states it
 };
@@ -81,8 +82,5 @@ class Archive {
   explicit Archive(std::unique_ptr<State> state);
   std::unique_ptr<State> state_;
 };
-
-// Bytes of one element of a .pt2 dtype code; 0 for a code that has none.
-int64_t ItemSize(int dtype_code);
 
 }  // namespace pt2onnx

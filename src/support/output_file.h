@@ -26,7 +26,7 @@ class OutputFile {
   Status Append(std::span<const std::byte> bytes);
   Status Append(std::string_view text);
   Status AppendZeros(int64_t count);
-  // Bytes [offset, offset + length) of another file; its file position is neither used nor moved.
+  // Bytes [offset, offset + length) of another file, whatever its file position. Holes stay holes.
   Status AppendRange(int fd, int64_t offset, int64_t length);
 
   int64_t position() const;  // bytes appended so far

@@ -21,7 +21,7 @@ const OpSchema* Context::FindOp(std::string_view name) const {
 }
 
 const OpSchema* Context::RegisterOp(OpSchema schema) {
-  schema.id = static_cast<uint32_t>(OpTable().size() + custom_.size());
+  schema.id = kFirstCustomId + static_cast<uint32_t>(custom_.size());
   const OpSchema* op = arena.New<OpSchema>(schema);
   custom_[op->name] = op;
   return op;

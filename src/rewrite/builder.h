@@ -15,10 +15,13 @@ namespace pt2onnx {
 
 class Builder;
 
-// A tensor value in a rule. Cheap to copy. There is no empty Val: an optional argument is an OptVal.
+// A tensor value in a rule. Cheap to copy. There is no empty Val: an optional argument is an OptVal. So an op struct whose Val is
+// forgotten does not compile.
 struct Val {
   Value* value;
   Builder* builder;
+
+  Val(Value* v, Builder* b) : value(v), builder(b) {}
 
   DType dtype() const { return value->type.dtype; }
   int64_t rank() const { return static_cast<int64_t>(value->type.shape.size()); }

@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+"""Writes gen/op_table.cc from tools/data/{schemas,extra_schemas,aliasing}.txt. Needs no torch.
+
+Argument and result lists that several ops share are written once.
+"""
+import gen_lib
+import schema_text
+
+
+def arg_text(a):
+    fields = [f".name = {gen_lib.quote(a.name)}", f".type = T::{a.type}"]
+    fields += [f".{flag} = true" for flag in ("optional", "keyword_only", "writes") if getattr(a, flag)]
+    if a.alias:
+        fields.append(f".alias = '{a.alias}'")
+    if a.default is not None:
+        fields.append(f".has_default = true, .default_text = {gen_lib.quote(a.default)}")
+    if a.list_size:
+        fields.append(f".list_size = {a.list_size}")
+    return "{" + ", ".join(fields) + "},"
+
+
+def result_text(r):
+    fields = [f".name = {gen_lib.quote(r.name)}"]
+    if r.list:
+        fields.append(".list = true")
+    if r.alias:
+        fields.append(f".alias = '{r.alias}'")
+    if not r.tensor:
+        fields.append(".tensor = false")
+    return "{" + ", ".join(fields) + "},"
+
+
+class Pool:
+    """Runs of lines in one array; equal runs share their place."""
+
+    def __init__(self):
+        self.lines, self.places = [], {}
+
+    def place(self, run):
+        run = tuple(run)
+        if not run:
+            return 0
+        if run not in self.places:
+            self.places[run] = len(self.lines)
+            self.lines += run
+        return self.places[run]
+
+
+def op_table(ops):
+    args, results, rows = Pool(), Pool(), []
+    ids = {op.name: i for i, op in enumerate(ops)}
+    for i, op in enumerate(ops):
+        at = args.place(arg_text(a) for a in op.args)
+        result_at = results.place(result_text(r) for r in op.results)
+        fields = [str(i), gen_lib.quote(op.name), f"{{kArgs + {at}, {len(op.args)}}}", f"{{kResults + {result_at}, {len(op.results)}}}"]
+        tail = [f"OpKind::{op.kind}", f"ViewClass::{op.view}", " | ".join(op.traits) or "0",
+                str(ids[op.functional] if op.functional else -1)]
+        defaults = ["OpKind::Functional", "ViewClass::None", "0", "-1"]
+        while tail and tail[-1] == defaults[len(tail) - 1]:
+            tail.pop()
+        rows.append("{" + ", ".join(fields + tail) + "},")
+    return "\n".join([
+        '#include "ir/op_table.h"', "", "namespace pt2onnx {", "namespace {", "", "using T = ArgType;", "",
+        "constexpr ArgSchema kArgs[] = {", *args.lines, "};", "", "constexpr ResultSchema kResults[] = {", *results.lines, "};", "",
+        "constexpr OpSchema kOps[] = {", *rows, "};", "", "}  // namespace", "",
+        "std::span<const OpSchema> OpTable() { return kOps; }", "", "}  // namespace pt2onnx", ""])
+
+
+def generate():
+    ops = schema_text.load_ops()
+    bodies = {"gen/op_table.cc": op_table(ops)}
+    origin = gen_lib.version("schemas.txt")
+    return {path: gen_lib.with_header("gen_schemas.py", origin, body) for path, body in bodies.items()}
+
+
+if __name__ == "__main__":
+    gen_lib.write(generate())

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Writes gen/op_table.cc from tools/data/{schemas,extra_schemas,aliasing}.txt. Needs no torch.
+"""Writes gen/op_table.cc and the op structs (gen_structs.py) from tools/data/{schemas,extra_schemas,aliasing}.txt. Needs no torch.
 
 Argument and result lists that several ops share are written once.
 """
 import gen_lib
+import gen_structs
 import schema_text
 
 
@@ -68,7 +69,7 @@ def op_table(ops):
 
 def generate():
     ops = schema_text.load_ops()
-    bodies = {"gen/op_table.cc": op_table(ops)}
+    bodies = {"gen/op_table.cc": op_table(ops), **gen_structs.headers(ops)}
     origin = gen_lib.version("schemas.txt")
     return {path: gen_lib.with_header("gen_schemas.py", origin, body) for path, body in bodies.items()}
 

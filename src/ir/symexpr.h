@@ -60,10 +60,10 @@ enum class SymOp : uint8_t {
 // A constant, or a node of a pool. A constant needs no pool: kind and value are in the object itself.
 class SymExpr {
  public:
-  SymExpr() = default;  // 0
+  constexpr SymExpr() = default;  // 0
   template <std::integral T>
     requires(!std::same_as<T, bool>)
-  SymExpr(T value) : value_(static_cast<int64_t>(value)) {}
+  constexpr SymExpr(T value) : value_(static_cast<int64_t>(value)) {}
   static SymExpr Float(double value);
   static SymExpr Bool(bool value);
   static SymExpr Unknown();

@@ -33,6 +33,8 @@ struct Val {
 using OptVal = std::optional<Val>;
 using Vals = std::vector<Val>;
 using OptVals = std::vector<OptVal>;
+struct Scalar;
+using Scalars = std::vector<Scalar>;
 
 // A number of the program: a Python scalar, or a symbolic one.
 struct Scalar {
@@ -112,9 +114,9 @@ inline Val operator-(Scalar a, Val b) { return b.builder->Constant(a, b.dtype())
 inline Val operator*(Scalar a, Val b) { return b.builder->Constant(a, b.dtype()) * b; }
 inline Val operator/(Scalar a, Val b) { return b.builder->Constant(a, b.dtype()) / b; }
 
-// Reads the arguments of a call into the fields of an op struct, and writes them back: generated structs list their fields to it.
-// Field types: Val, OptVal, Vals, OptVals (Tensor?[]), bool, int64_t, SymExpr, double, Scalar, std::string_view, DType, Ints, Dims, Doubles,
-// Bools, MemoryFormat, and std::optional of these; Device, Layout and Generator arguments have no field.
+// Reads the arguments of a call into the fields of an op struct; rewrite/op_fields.h says which types a field may have.
+// What a field can't hold (a symbolic number where the rule needs a constant) becomes a problem of the builder, and the field gets some
+// harmless value: the driver ignores the rule's answer then.
 class FieldReader {
  public:
   FieldReader(Builder& builder, std::span<const Arg> args) : builder_(builder), args_(args) {}
@@ -122,6 +124,10 @@ class FieldReader {
   T Read(size_t index) const;
 
  private:
+  const Arg& At(size_t index) const;
+  // Notes that argument `index` is no `wanted`.
+  Val Refuse(size_t index, std::string_view wanted) const;
+
   Builder& builder_;
   std::span<const Arg> args_;
 };

@@ -35,9 +35,9 @@ def main():
     model.eval()
     model.counter.zero_()
     program = torch.export.export(model, (torch.randn(2, 4, 8, 8),), dynamic_shapes={"image": {0: torch.export.Dim("batch")}})
-    for node in program.graph.nodes:    # file names without the folders of the machine that made the file
+    for node in program.graph.nodes:    # paths without the folders of the machine that made the file
         if "stack_trace" in node.meta:
-            node.meta["stack_trace"] = re.sub(r'File ".*/', 'File "', node.meta["stack_trace"])
+            node.meta["stack_trace"] = re.sub(r'File "[^"]*?(torch/nn/[^"]*|[^/"]*)"', r'File "\1"', node.meta["stack_trace"])
     torch.export.save(program, HERE / "demo.pt2")
     arrays = {}
     for step, batch in enumerate([1, 2, 5]):

@@ -1,0 +1,41 @@
+#include "api/problems.h"
+
+#include <map>
+#include <tuple>
+
+#include "ir/location.h"
+
+namespace pt2onnx {
+
+void AddProblems(const Diagnostics& diagnostics, const std::vector<Loc>& locs, Report& report) {
+  for (const Warning& warning : diagnostics.warnings()) {
+    report.problems.push_back({.severity = Report::Severity::kWarning, .code = warning.code, .message = warning.message, .help = warning.help});
+  }
+  std::map<std::tuple<std::string, std::string, std::string>, size_t> seen;  // code, op, message -> place in report.problems
+  for (const uint32_t number : diagnostics.reported()) {
+    const Problem& problem = diagnostics.Get(number);
+    const auto [entry, is_new] = seen.try_emplace({problem.code, problem.op, problem.message}, report.problems.size());
+    if (!is_new) {
+      ++report.problems[entry->second].count;
+      continue;
+    }
+    const Loc& loc = locs[problem.loc];
+    const SourceLine line = UserLine(loc.stack_trace);
+    report.problems.push_back({.code = problem.code,
+                               .message = problem.message,
+                               .file = std::string(line.file),
+                               .line = line.line,
+                               .source = std::string(line.text),
+                               .node = problem.text,
+                               .module = std::string(ModulePath(loc.module_stack)),
+                               .help = problem.help});
+  }
+  if (diagnostics.failed()) report.exit_code = 1;
+}
+
+void AddError(const Error& error, Report& report) {
+  report.problems.push_back({.code = error.code, .message = error.message, .help = error.help});
+  report.exit_code = 1;
+}
+
+}  // namespace pt2onnx

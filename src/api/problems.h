@@ -1,0 +1,20 @@
+// From the problems of a conversion to those of a Report.
+#pragma once
+
+#include <vector>
+
+#include "ir/graph.h"
+#include "pt2onnx/options.h"
+#include "support/diagnostics.h"
+#include "support/result.h"
+
+namespace pt2onnx {
+
+// Adds every warning, and every problem that was reported: those of one operator and message as one, with the first one's place and how many
+// there are. In the order of their first occurrence.
+void AddProblems(const Diagnostics& diagnostics, const std::vector<Loc>& locs, Report& report);
+
+// Why a file could not be read or written.
+void AddError(const Error& error, Report& report);
+
+}  // namespace pt2onnx

@@ -97,14 +97,18 @@ struct GraphInput {
   InputKind kind = InputKind::Plain;
   std::string_view target;           // FQN of a parameter, buffer or constant; of a user input the name that the user knows
   bool persistent = true;            // of a buffer
-  Arg constant;                      // of a constant input
+  Arg constant = {};                 // of a constant input
+  int storage = -1;                  // of state: inputs with the same number share memory; -1: alone
+  const TensorData* data = nullptr;  // of state: its value; onnx stage: an initializer
+  bool optional = false;             // onnx stage: an initializer that also stands among the graph inputs
 };
 
 enum class OutputKind : uint8_t { User, BufferMutation, ParameterMutation, InputMutation, Plain };
 struct GraphOutput {
   Arg value;                         // Value*, or a number, SymExpr, text, None
   OutputKind kind = OutputKind::Plain;
-  std::string_view target;           // FQN, or the input's name
+  std::string_view target = {};      // FQN, or the input's name
+  std::string_view storage = {};     // of a mutation: target of the input that holds its storage
 };
 
 struct Graph {

@@ -36,11 +36,11 @@ class Sink {
   Context& context_;
 };
 
-// Walks `from` once, in order, into `into`. `inputs`: stand for the graph's inputs (a sub-graph inlined at its call); else they are announced.
+// Walks `from` once, in order, into `into`. Sub-graphs stay arguments: each sink replays them itself.
 void Replay(const Graph& from, Sink& into);
 
-// Replays nodes only: operands stand for the graph's inputs; returns the outputs. For inlining a sub-graph.
-std::vector<Arg> Inline(const Graph& from, std::span<const Arg> operands, Sink& into);
+// Replays the nodes only: operands stand for the graph's inputs; returns the outputs. How a sub-graph is inlined at its call.
+std::vector<Arg> Inline(const Graph& from, std::span<Value* const> operands, Sink& into);
 
 // The end of a stream: writes it down as a graph.
 class GraphSink : public Sink {

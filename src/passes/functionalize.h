@@ -1,0 +1,81 @@
+// Functionalize: below this sink there is no write and no alias; every tensor is a value.
+//
+//   %row = aten::select.int(%x, 0, 0)            %row  = aten::select.int(%x, 0, 0)
+//   aten::fill_.Scalar(%row, 0)           ->     %fill = aten::full([4], 0)
+//   return %x                                    %x'   = aten::select_scatter(%x, %fill, 0, 0)
+//                                                return %x'
+//
+// Each memory is a Storage, each geometry in which the program sees it an Alias of it. A write replaces its alias's value and is carried up
+// to other aliases only when one of them is read; a read replays the view's steps when its value is stale. So a write that nobody sees through
+// another name costs nothing, and every read sees all earlier writes, whatever views lie between. docs/functionalize.md has the algorithm.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "passes/alias.h"
+#include "rewrite/aten.h"
+#include "rewrite/sink.h"
+
+namespace pt2onnx {
+
+class Functionalize : public Sink {
+ public:
+  explicit Functionalize(Sink& down) : Sink(down.context()), down_(down), aten_(down) {}
+
+  Value* Input(const GraphInput& input) override;
+  Results Emit(const Call& call) override;
+  void Output(const GraphOutput& output) override;
+  void Finish() override;
+
+ private:
+  struct State {                    // an input that may be written
+    GraphInput input;
+    TensorObject* tensor;
+    Value* before;                  // its value at the start
+  };
+
+  // Tensors and handles.
+  Value* Handle(TensorObject* tensor, const Type& type, std::string_view name);
+  TensorObject* Tensor(const Value* handle) const;
+  TensorObject* Fresh(Value* value, const Type& type, std::string_view name);
+  Alias* View(Alias* parent, const ViewStep& step, const Type& type, std::string_view name, LocId loc);
+
+  // The algorithm (docs/functionalize.md).
+  Value* Read(Alias* alias);
+  void Write(Alias* alias, Value* value, bool fill);
+  void CarryUp(Storage* storage, Alias* target);
+  Value* Replay(Alias* alias, Value* parent);
+  void Regenerate(Alias* alias);
+  void Join(Storage* storage);
+  Value* ReadHandle(Value* handle);
+  std::vector<Arg> ReadArgs(std::span<const Arg> args);
+
+  // Calls by kind.
+  Results EmitView(const Call& call);
+  Results EmitMaybeView(const Call& call);
+  Results EmitHiddenAlias(const Call& call);
+  Results EmitWrite(const Call& call);
+  Results EmitBatchNorm(const Call& call);
+  Results EmitInstanceNorm(const Call& call);
+  Results EmitGeometryChange(const Call& call);
+  Results EmitInlined(const Call& call);
+  Results EmitSubgraphs(const Call& call);
+  Results ViewResults(const Call& call, Alias* parent, std::span<const ViewStep> steps);
+  Results SameTensor(const Call& call, TensorObject* tensor);
+  Results AliasOf(const Call& call, Alias* alias);
+  Alias* AsStrided(Alias* alias, Dims size, Dims stride, SymExpr offset, const Type& type, LocId loc);
+  void Resize(TensorObject* tensor, Dims size, LocId loc);
+  bool Store(TensorObject* tensor, Value* value, const Call& call, bool fill);
+  Results Answer(const Call& call, Results results);
+  Results RefuseCall(const Call& call, std::string_view code, std::string message, std::string help);
+
+  Sink& down_;
+  Aten aten_;
+  std::vector<TensorObject*> tensors_;   // by handle id
+  std::vector<State> state_;
+  std::unordered_map<int, std::vector<size_t>> shared_;  // storage number -> positions in state_
+};
+
+}  // namespace pt2onnx

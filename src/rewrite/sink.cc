@@ -91,11 +91,13 @@ Results GraphSink::Emit(const Call& call) {
   node->op = call.op;
   node->args = context_.arena.Copy(call.args);
   node->loc = call.loc;
+  const uint32_t problem = PoisonOf(call.args);
   std::vector<Value*> results;
   for (size_t i = 0; i < call.types.size(); ++i) {
     Value* value = nullptr;
     if (call.types[i].kind != Kind::None) {
       value = context_.NewValue(call.types[i], i < call.names.size() ? call.names[i] : std::string_view());
+      value->problem = problem;
       value->def = node;
       value->result = static_cast<uint32_t>(i);
     }

@@ -1,0 +1,11 @@
+// Decompositions: ATen ops in terms of simpler ATen ops. One function for each family; this list is the only place that knows them all.
+#pragma once
+
+#include "rewrite/aten.h"
+#include "rewrite/rules.h"
+
+namespace pt2onnx {
+
+Rules<Aten> DecompositionRules();
+
+}  // namespace pt2onnx

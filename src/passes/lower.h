@@ -1,0 +1,28 @@
+// Lower: the last sink before the model. Each op's lowering rule emits ONNX operators; an op without one is a problem that poisons its results.
+#pragma once
+
+#include "onnx/builder.h"
+#include "rewrite/rules.h"
+#include "rewrite/sink.h"
+
+namespace pt2onnx {
+
+class Lower : public Sink {
+ public:
+  Lower(Context& context, Graph& model, const Rules<Onnx>& rules, OnnxOptions options = {});
+  Value* Input(const GraphInput& input) override;
+  Results Emit(const Call& call) override;
+  void Output(const GraphOutput& output) override;
+  void Finish() override {}
+
+ private:
+  void DefineInputs();
+  Value* Poison(uint32_t problem, const Type& type);
+
+  const Rules<Onnx>& rules_;
+  GraphSink model_;
+  Onnx onnx_;
+  std::vector<Value*> inputs_;  // whose sizes define symbols; empty once they do
+};
+
+}  // namespace pt2onnx

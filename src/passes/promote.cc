@@ -1,0 +1,40 @@
+#include "passes/promote.h"
+
+#include "ir/promotion.h"
+
+namespace pt2onnx {
+
+Results PromoteTypes::Emit(const Call& call) {
+  std::vector<Arg> args(call.args.begin(), call.args.end());
+  for (Arg& arg : args) {
+    Graph* const* body = std::get_if<Graph*>(&arg);
+    if (!body) continue;
+    Graph* typed = context_.NewGraph();
+    typed->name = (*body)->name;
+    GraphSink sink(context_, *typed);
+    PromoteTypes inner(sink);
+    Replay(**body, inner);
+    arg = typed;
+  }
+  const auto promotion = PoisonOf(args) ? std::nullopt : PromotionOf(*call.op, args);
+  if (!promotion) return down_.Emit({call.op, args, call.types, call.loc, call.names});
+  const Promoted types = Promote(*promotion, args);
+  Aten b(down_);
+  b.Begin(call);
+  for (size_t i = 0; i < args.size(); ++i) {
+    Value* const* value = std::get_if<Value*>(&args[i]);
+    if (value && promotion->Takes(i) && (*value)->type.kind == Kind::Tensor) args[i] = b.Cast(b.Wrap(*value), types.compute).value;
+  }
+  // An op whose result the program recorded in another dtype than it computes in: compute, then cast.
+  if (call.types.size() == 1 && call.types[0].dtype != types.result) {
+    Type type = call.types[0];
+    type.dtype = types.result;
+    Value* value = down_.Emit({call.op, args, {&type, 1}, call.loc, {}})[0];
+    Value* cast = b.Cast(b.Wrap(value), call.types[0].dtype).value;
+    if (!call.names.empty() && cast->name.empty()) cast->name = call.names[0];
+    return context_.arena.Copy(std::span<Value*>(&cast, 1));
+  }
+  return down_.Emit({call.op, args, call.types, call.loc, call.names});
+}
+
+}  // namespace pt2onnx

@@ -178,7 +178,7 @@ Results Functionalize::EmitMaybeView(const Call& call) {
 Results Functionalize::EmitHiddenAlias(const Call& call) {
   const std::string_view base = BaseName(*call.op);
   const auto step = [&](std::string_view op, Dims size, ViewClass view) {
-    std::vector<Arg> args = {static_cast<Value*>(nullptr), context_.CopyDims(size)};
+    std::vector<Arg> args = {static_cast<Value*>(nullptr), Dims(context_.arena.Copy(size))};
     if (view == ViewClass::Expand) args.push_back(false);
     return ViewStep{FindOpInTable(op), context_.arena.Copy(args), view};
   };
@@ -417,7 +417,7 @@ Alias* Functionalize::AsStrided(Alias* alias, Dims size, Dims stride, SymExpr of
     const std::vector<Arg> args = {static_cast<Value*>(nullptr), Ints(context_.arena.Copy(*order))};
     parent = View(root, {FindOpInTable("aten::permute"), context_.arena.Copy(args), ViewClass::Permute}, packed, {}, loc);
   }
-  const std::vector<Arg> args = {static_cast<Value*>(nullptr), context_.CopyDims(size), context_.CopyDims(stride), offset - root->type.offset};
+  const std::vector<Arg> args = {static_cast<Value*>(nullptr), Dims(context_.arena.Copy(size)), Dims(context_.arena.Copy(stride)), offset - root->type.offset};
   return View(parent, {FindOpInTable("aten::as_strided"), context_.arena.Copy(args), ViewClass::AsStrided}, type, {}, loc);
 }
 
@@ -425,7 +425,7 @@ Alias* Functionalize::AsStrided(Alias* alias, Dims size, Dims stride, SymExpr of
 void Functionalize::Resize(TensorObject* tensor, Dims size, LocId loc) {
   Alias* alias = tensor->alias;
   Type type = alias->type;
-  type.shape = context_.CopyDims(size);
+  type.shape = Dims(context_.arena.Copy(size));
   type.strides = {};
   const SymExpr room = Product(alias->storage()->root->type.shape) - (alias->type.offset - alias->storage()->root->type.offset);
   const SymExpr wanted = Product(size);

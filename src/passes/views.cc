@@ -122,8 +122,8 @@ std::vector<ViewStep> StepsOf(Context& context, const Call& call, const Type& se
       const std::string_view name = call.op->name;
       const bool expand = call.op->view == ViewClass::Expand;
       if (name == "aten::reshape_as" || name == "aten::view_as" || name == "aten::expand_as")
-        steps.push_back(expand ? Step(context, "aten::expand", {static_cast<Value*>(nullptr), context.CopyDims(call.types[0].shape), false}, call.op->view)
-                               : Step(context, "aten::reshape", {static_cast<Value*>(nullptr), context.CopyDims(call.types[0].shape)}, call.op->view));
+        steps.push_back(expand ? Step(context, "aten::expand", {static_cast<Value*>(nullptr), Dims(context.arena.Copy(call.types[0].shape)), false}, call.op->view)
+                               : Step(context, "aten::reshape", {static_cast<Value*>(nullptr), Dims(context.arena.Copy(call.types[0].shape))}, call.op->view));
       else
         steps.push_back({call.op, context.arena.Copy(args), call.op->view});
       return steps;

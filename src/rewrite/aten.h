@@ -6,6 +6,8 @@
 #pragma once
 
 #include "gen/aten.h"
+#include "gen/prims.h"
+#include "ir/op_table.h"
 #include "rewrite/builder.h"
 
 namespace pt2onnx {

@@ -2,8 +2,11 @@
 
 namespace pt2onnx {
 
+void MathDecompositions(Rules<Aten>& r);
+
 Rules<Aten> DecompositionRules() {
   Rules<Aten> r;
+  MathDecompositions(r);
   return r;
 }
 

@@ -2,8 +2,15 @@
 
 namespace pt2onnx {
 
+void PointwiseRules(Rules<Onnx>& r);
+void ShapeRules(Rules<Onnx>& r);
+void LinalgRules(Rules<Onnx>& r);
+
 Rules<Onnx> LoweringRules() {
   Rules<Onnx> r;
+  PointwiseRules(r);
+  ShapeRules(r);
+  LinalgRules(r);
   return r;
 }
 

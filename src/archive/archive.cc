@@ -98,7 +98,7 @@ struct Archive::State {
     ZipReader* zip;
     int entry;
     Sign sign;
-    int dtype;                      // matters for a sign only
+    int dtype;                       // matters for a sign only
     std::vector<std::byte> flipped;  // once read, for a sign
   };
   std::vector<Storage> storages;
@@ -150,8 +150,11 @@ Status Archive::State::FindLayout() {
   if (format < 0) {
     const bool is_script = zip.Find(root + "constants.pkl") >= 0;
     const bool is_save = zip.Find(root + "data.pkl") >= 0;
-    if (is_script) return NotAProgram("is a TorchScript archive, not an exported program", "export the module with torch.export.export and torch.export.save");
-    if (is_save) return NotAProgram("was written by torch.save: it holds values, not a program", "export the module with torch.export.export and torch.export.save");
+    if (is_script)
+      return NotAProgram("is a TorchScript archive, not an exported program", "export the module with torch.export.export and torch.export.save");
+    if (is_save)
+      return NotAProgram("was written by torch.save: it holds values, not a program",
+                         "export the module with torch.export.export and torch.export.save");
     return NotAProgram("is a zip archive but not an exported program", "pass a file written by torch.export.save");
   }
   auto text = zip.Read(format);
@@ -162,7 +165,8 @@ Status Archive::State::FindLayout() {
   if (const int order = zip.Find(root + "byteorder"); order >= 0) {
     auto order_text = zip.Read(order);
     if (!order_text) return order_text.error();
-    if (AsText(*order_text) == "big") return Error{"E0109", what + " was written on a big-endian machine", "save the program on a little-endian machine"};
+    if (AsText(*order_text) == "big")
+      return Error{"E0109", what + " was written on a big-endian machine", "save the program on a little-endian machine"};
   }
   layout = ArchiveLayout::kRaw;
   return Ok{};
@@ -186,7 +190,8 @@ Status Archive::State::FindModels() {
   }
   if (!models.empty()) return Ok{};
   if (has_compiled) {
-    return Error{"E0107", what + " holds code compiled by AOTInductor and no exported program", "save the program itself: torch.export.save(exported, path)"};
+    return Error{"E0107", what + " holds code compiled by AOTInductor and no exported program",
+                 "save the program itself: torch.export.save(exported, path)"};
   }
   return Error{"E0107", what + " holds no exported program (no models/*.json); a torch.export.save that failed leaves such a file",
                "save again and look at the exception that torch.export.save raises"};
@@ -202,7 +207,8 @@ Status Archive::State::ChooseModel(std::string_view name) {
   } else if (has("model")) {
     model = "model";  // the one that torch.export.load takes
   } else {
-    return Error{"E0108", what + " holds " + std::to_string(models.size()) + " models and none was chosen", "choose one with --model: " + Joined(models)};
+    return Error{"E0108", what + " holds " + std::to_string(models.size()) + " models and none was chosen",
+                 "choose one with --model: " + Joined(models)};
   }
   const bool is_flat = layout == ArchiveLayout::kFlat;
   auto text = zip.Read(zip.Find(is_flat ? std::string(kFlatProgram) : root + "models/" + model + ".json"));
@@ -413,7 +419,8 @@ Result<std::span<const std::byte>> Archive::ReadSampleInputs() const {
 
 Result<std::span<const std::byte>> Archive::ReadExtraFile(std::string_view name) const {
   const int entry = state_->zip.Find(state_->extra_folder + std::string(name));
-  if (entry < 0) return Error{"E0114", state_->what + " holds no extra file " + Quoted(name), "the extra files in it: " + Joined(state_->extra_files)};
+  if (entry < 0)
+    return Error{"E0114", state_->what + " holds no extra file " + Quoted(name), "the extra files in it: " + Joined(state_->extra_files)};
   return state_->zip.Read(entry);
 }
 

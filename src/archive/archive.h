@@ -29,11 +29,11 @@ enum class ArchiveLayout {
 };
 
 struct TensorRecord {
-  std::string name;           // fully qualified name: the parameter_name, buffer_name, tensor_constant_name... of the signature
-  bool is_constant = false;   // stands among the constants: lifted tensors, non-persistent buffers, custom objects
+  std::string name;          // fully qualified name: the parameter_name, buffer_name, tensor_constant_name... of the signature
+  bool is_constant = false;  // stands among the constants: lifted tensors, non-persistent buffers, custom objects
   bool is_param = false;
   bool requires_grad = false;
-  int dtype = 0;              // ScalarType code of the .pt2 format (7 is float32), 0 when opaque
+  int dtype = 0;  // ScalarType code of the .pt2 format (7 is float32), 0 when opaque
   std::vector<int64_t> sizes, strides;
   int64_t storage_offset = 0;  // in elements
   int storage = -1;            // the same number: the same memory. -1: no memory (meta device, opaque)
@@ -64,7 +64,7 @@ class Archive {
   std::string_view program_text() const;  // its JSON
   Result<JsonDoc> ParseProgram() const;   // the same, parsed; the document does not need the archive
 
-  const std::vector<TensorRecord>& tensors() const;              // weights, then constants, each in file order
+  const std::vector<TensorRecord>& tensors() const;             // weights, then constants, each in file order
   const TensorRecord* FindTensor(std::string_view name) const;  // nullptr: not in the archive
 
   int storage_count() const;

@@ -164,8 +164,10 @@ class PickleMachine {
     bool fits = true;
     for (size_t i = 0; i < raw.size(); ++i) {
       const uint64_t byte = static_cast<uint8_t>(raw[i]);
-      if (i < 8) bits = (bits & ~(uint64_t{0xff} << (8 * i))) | (byte << (8 * i));
-      else fits = fits && byte == (negative ? 0xffu : 0u);
+      if (i < 8)
+        bits = (bits & ~(uint64_t{0xff} << (8 * i))) | (byte << (8 * i));
+      else
+        fits = fits && byte == (negative ? 0xffu : 0u);
     }
     int64_t number = static_cast<int64_t>(bits);
     if (!fits || (number < 0) != negative) number = negative ? std::numeric_limits<int64_t>::min() : std::numeric_limits<int64_t>::max();
@@ -269,69 +271,118 @@ class PickleMachine {
 
   void Step(int op) {
     switch (op) {
-      case 0x80: Fixed<uint8_t>(); return;   // PROTO
-      case 0x95: Fixed<uint64_t>(); return;  // FRAME
-      case '.': pickle_.root_ = Pop(); return;
-      case '(': marks_.push_back(stack_.size()); return;
-      case '0': Pop(); return;
-      case '1': PopToMark(); return;
-      case '2': Push(Top()); return;
+      case 0x80:
+        Fixed<uint8_t>();
+        return;  // PROTO
+      case 0x95:
+        Fixed<uint64_t>();
+        return;  // FRAME
+      case '.':
+        pickle_.root_ = Pop();
+        return;
+      case '(':
+        marks_.push_back(stack_.size());
+        return;
+      case '0':
+        Pop();
+        return;
+      case '1':
+        PopToMark();
+        return;
+      case '2':
+        Push(Top());
+        return;
 
-      case 'N': return Push(New(Kind::kNone));
-      case 0x88: return PushNumber(Kind::kBool, 1);
-      case 0x89: return PushNumber(Kind::kBool, 0);
-      case 'K': return PushNumber(Kind::kInt, Fixed<uint8_t>());
-      case 'M': return PushNumber(Kind::kInt, Fixed<uint16_t>());
-      case 'J': return PushNumber(Kind::kInt, Fixed<int32_t>());
-      case 0x8a: return PushLong(Take(Fixed<uint8_t>()));
-      case 0x8b: return PushLong(Take(Fixed<uint32_t>()));
+      case 'N':
+        return Push(New(Kind::kNone));
+      case 0x88:
+        return PushNumber(Kind::kBool, 1);
+      case 0x89:
+        return PushNumber(Kind::kBool, 0);
+      case 'K':
+        return PushNumber(Kind::kInt, Fixed<uint8_t>());
+      case 'M':
+        return PushNumber(Kind::kInt, Fixed<uint16_t>());
+      case 'J':
+        return PushNumber(Kind::kInt, Fixed<int32_t>());
+      case 0x8a:
+        return PushLong(Take(Fixed<uint8_t>()));
+      case 0x8b:
+        return PushLong(Take(Fixed<uint32_t>()));
       case 'G': {
         Push(New(Kind::kDouble));
         stack_.back()->real = std::bit_cast<double>(__builtin_bswap64(Fixed<uint64_t>()));
         return;
       }
-      case 'X': return PushText(Kind::kStr, Take(Fixed<uint32_t>()));   // BINUNICODE
-      case 0x8c: return PushText(Kind::kStr, Take(Fixed<uint8_t>()));   // SHORT_BINUNICODE
-      case 0x8d: return PushText(Kind::kStr, Take(Fixed<uint64_t>()));  // BINUNICODE8
-      case 'T': return PushText(Kind::kStr, Take(Fixed<uint32_t>()));   // BINSTRING
-      case 'U': return PushText(Kind::kStr, Take(Fixed<uint8_t>()));    // SHORT_BINSTRING
-      case 'B': return PushText(Kind::kBytes, Take(Fixed<uint32_t>()));
-      case 'C': return PushText(Kind::kBytes, Take(Fixed<uint8_t>()));
-      case 0x8e: return PushText(Kind::kBytes, Take(Fixed<uint64_t>()));
-      case 0x96: return PushText(Kind::kBytes, Take(Fixed<uint64_t>()));  // BYTEARRAY8
+      case 'X':
+        return PushText(Kind::kStr, Take(Fixed<uint32_t>()));  // BINUNICODE
+      case 0x8c:
+        return PushText(Kind::kStr, Take(Fixed<uint8_t>()));  // SHORT_BINUNICODE
+      case 0x8d:
+        return PushText(Kind::kStr, Take(Fixed<uint64_t>()));  // BINUNICODE8
+      case 'T':
+        return PushText(Kind::kStr, Take(Fixed<uint32_t>()));  // BINSTRING
+      case 'U':
+        return PushText(Kind::kStr, Take(Fixed<uint8_t>()));  // SHORT_BINSTRING
+      case 'B':
+        return PushText(Kind::kBytes, Take(Fixed<uint32_t>()));
+      case 'C':
+        return PushText(Kind::kBytes, Take(Fixed<uint8_t>()));
+      case 0x8e:
+        return PushText(Kind::kBytes, Take(Fixed<uint64_t>()));
+      case 0x96:
+        return PushText(Kind::kBytes, Take(Fixed<uint64_t>()));  // BYTEARRAY8
 
-      case ')': return PushTuple(0);
-      case 0x85: return PushTuple(1);
-      case 0x86: return PushTuple(2);
-      case 0x87: return PushTuple(3);
-      case 't': return PushSequence(Kind::kTuple, PopToMark());
-      case ']': return PushSequence(Kind::kList, {});
-      case 'l': return PushSequence(Kind::kList, PopToMark());
-      case '}': return PushSequence(Kind::kDict, {});
+      case ')':
+        return PushTuple(0);
+      case 0x85:
+        return PushTuple(1);
+      case 0x86:
+        return PushTuple(2);
+      case 0x87:
+        return PushTuple(3);
+      case 't':
+        return PushSequence(Kind::kTuple, PopToMark());
+      case ']':
+        return PushSequence(Kind::kList, {});
+      case 'l':
+        return PushSequence(Kind::kList, PopToMark());
+      case '}':
+        return PushSequence(Kind::kDict, {});
       case 'd': {
         auto items = PopToMark();
         if (items.size() % 2 != 0) return Fail("a dictionary lacks a value");
         return PushSequence(Kind::kDict, std::move(items));
       }
-      case 0x8f: return PushSequence(Kind::kList, {});           // EMPTY_SET
-      case 0x91: return PushSequence(Kind::kList, PopToMark());  // FROZENSET
+      case 0x8f:
+        return PushSequence(Kind::kList, {});  // EMPTY_SET
+      case 0x91:
+        return PushSequence(Kind::kList, PopToMark());  // FROZENSET
       case 'a': {
         PickleValue* item = Pop();
         return Extend(Kind::kList, {item});
       }
-      case 'e': case 0x90: return ExtendFromMark(Kind::kList);  // APPENDS, ADDITEMS
+      case 'e':
+      case 0x90:
+        return ExtendFromMark(Kind::kList);  // APPENDS, ADDITEMS
       case 's': {
         PickleValue* value = Pop();
         PickleValue* key = Pop();
         return Extend(Kind::kDict, {key, value});
       }
-      case 'u': return ExtendFromMark(Kind::kDict);
+      case 'u':
+        return ExtendFromMark(Kind::kDict);
 
-      case 'q': return Memoize(Fixed<uint8_t>());
-      case 'r': return Memoize(Fixed<uint32_t>());
-      case 0x94: return Memoize(memo_.size());
-      case 'h': return Recall(Fixed<uint8_t>());
-      case 'j': return Recall(Fixed<uint32_t>());
+      case 'q':
+        return Memoize(Fixed<uint8_t>());
+      case 'r':
+        return Memoize(Fixed<uint32_t>());
+      case 0x94:
+        return Memoize(memo_.size());
+      case 'h':
+        return Recall(Fixed<uint8_t>());
+      case 'j':
+        return Recall(Fixed<uint32_t>());
 
       case 'c': {
         const std::string_view module = Line();
@@ -341,7 +392,8 @@ class PickleMachine {
         const PickleValue* name = Pop();
         return PushGlobal(Pop()->text, name->text);
       }
-      case 'Q': return Push(Storage(Pop()));
+      case 'Q':
+        return Push(Storage(Pop()));
       case 'R': {
         const PickleValue* arguments = Pop();
         return Push(Reduce(Pop(), arguments));
@@ -355,8 +407,12 @@ class PickleMachine {
         Pop();
         return Push(Opaque(Pop()->text));
       }
-      case 'b': Pop(); Top(); return;  // BUILD: attributes are of no interest
-      default: return Fail("it holds opcode " + std::to_string(op) + ", which torch.save does not write");
+      case 'b':
+        Pop();
+        Top();
+        return;  // BUILD: attributes are of no interest
+      default:
+        return Fail("it holds opcode " + std::to_string(op) + ", which torch.save does not write");
     }
   }
 
@@ -391,7 +447,8 @@ Result<TorchSave> TorchSave::Open(std::span<const std::byte> bytes, const std::s
     const std::string_view name = zip->entry(i).name;
     if (name.ends_with("/data.pkl") && name.find('/') == name.size() - 9) data = i;
   }
-  if (data < 0) return Error{"E0111", what + " holds no pickle (data.pkl), so torch.save did not write it", "save the program again with a current torch"};
+  if (data < 0)
+    return Error{"E0111", what + " holds no pickle (data.pkl), so torch.save did not write it", "save the program again with a current torch"};
   const std::string root(zip->entry(data).name.substr(0, zip->entry(data).name.size() - 8));
   if (const int order = zip->Find(root + "byteorder"); order >= 0) {
     auto text = zip->Read(order);

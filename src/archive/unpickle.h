@@ -34,9 +34,9 @@ struct PickleValue {
   PickleKind kind = PickleKind::kNone;
   int64_t number = 0;  // bool, int (clamped to 64 bits); of a storage: element count
   double real = 0;
-  std::string text;                       // str, bytes; a global or opaque value's class ("torch._utils._rebuild_tensor_v2"); a storage's key
-  int dtype = 0;                          // of a storage; 0: untyped
-  std::vector<PickleValue*> items;        // tuple, list; dict as key, value, key, value...
+  std::string text;                 // str, bytes; a global or opaque value's class ("torch._utils._rebuild_tensor_v2"); a storage's key
+  int dtype = 0;                    // of a storage; 0: untyped
+  std::vector<PickleValue*> items;  // tuple, list; dict as key, value, key, value...
   std::unique_ptr<PickleTensor> tensor;
 };
 

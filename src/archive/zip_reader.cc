@@ -162,8 +162,10 @@ Result<std::span<const std::byte>> ZipReader::Read(int index) {
   }
   if (Number<uint32_t>(bytes_, e.header_offset) != kLocalHeader) return Damaged(called + "has no header where it should start");
   // The local header has a name and an extra field (torch's padding) of its own lengths.
-  const int64_t data = e.header_offset + kLocalHeaderSize + Number<uint16_t>(bytes_, e.header_offset + 26) + Number<uint16_t>(bytes_, e.header_offset + 28);
-  if (!Inside(static_cast<uint64_t>(data), static_cast<uint64_t>(e.compressed_size), directory_offset_)) return Damaged(called + "lies outside the file");
+  const int64_t data =
+      e.header_offset + kLocalHeaderSize + Number<uint16_t>(bytes_, e.header_offset + 26) + Number<uint16_t>(bytes_, e.header_offset + 28);
+  if (!Inside(static_cast<uint64_t>(data), static_cast<uint64_t>(e.compressed_size), directory_offset_))
+    return Damaged(called + "lies outside the file");
   const auto stored = bytes_.subspan(static_cast<size_t>(data), static_cast<size_t>(e.compressed_size));
   if (e.method == 0) return stored;
   return Inflate(index, stored);

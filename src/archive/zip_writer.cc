@@ -15,8 +15,8 @@ namespace {
 constexpr int64_t kAlignment = 64;
 constexpr int64_t kLimit32 = 0xffffffff, kLimit16 = 0xffff;
 constexpr uint16_t kUtf8Names = 0x0800;
-constexpr uint32_t kDate = 0x00210000;       // 1980-01-01 00:00: the same entries give the same bytes
-constexpr uint16_t kPaddingField = 0x4246;   // "FB", as torch pads
+constexpr uint32_t kDate = 0x00210000;      // 1980-01-01 00:00: the same entries give the same bytes
+constexpr uint16_t kPaddingField = 0x4246;  // "FB", as torch pads
 constexpr uint16_t kVersion = 20, kVersion64 = 45;
 
 // Headers are built as little-endian text.

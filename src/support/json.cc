@@ -45,9 +45,7 @@ bool IsQuotedInteger(std::string_view text) {
   return text.size() >= 19 && text.find_first_not_of("0123456789") == text.npos;
 }
 
-bool IsTokenByte(char c) {
-  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' || c == '.';
-}
+bool IsTokenByte(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '+' || c == '-' || c == '.'; }
 
 bool NeedsQuotes(std::string_view token) {
   if (token == "NaN" || token == "Infinity" || token == "-Infinity") return true;

@@ -20,12 +20,13 @@ std::string Ints(const std::vector<int>& values) {
   return "[" + text + "]";
 }
 
-std::string Payload(std::string_view name, std::string_view path, int dtype, const std::vector<int>& sizes, const std::vector<int>& strides, int offset = 0,
-                    std::string_view device = "cpu", bool use_pickle = false, int layout = 7) {
-  return "\"" + std::string(name) + "\": {\"path_name\": \"" + std::string(path) + "\", \"is_param\": true, \"use_pickle\": " +
-         (use_pickle ? "true" : "false") + ", \"tensor_meta\": {\"dtype\": " + std::to_string(dtype) + ", \"sizes\": " + Ints(sizes) +
-         ", \"requires_grad\": false, \"device\": {\"type\": \"" + std::string(device) + "\", \"index\": null}, \"strides\": " + Ints(strides) +
-         ", \"storage_offset\": {\"as_int\": " + std::to_string(offset) + "}, \"layout\": " + std::to_string(layout) + "}}";
+std::string Payload(std::string_view name, std::string_view path, int dtype, const std::vector<int>& sizes, const std::vector<int>& strides,
+                    int offset = 0, std::string_view device = "cpu", bool use_pickle = false, int layout = 7) {
+  return "\"" + std::string(name) + "\": {\"path_name\": \"" + std::string(path) +
+         "\", \"is_param\": true, \"use_pickle\": " + (use_pickle ? "true" : "false") + ", \"tensor_meta\": {\"dtype\": " + std::to_string(dtype) +
+         ", \"sizes\": " + Ints(sizes) + ", \"requires_grad\": false, \"device\": {\"type\": \"" + std::string(device) +
+         "\", \"index\": null}, \"strides\": " + Ints(strides) + ", \"storage_offset\": {\"as_int\": " + std::to_string(offset) +
+         "}, \"layout\": " + std::to_string(layout) + "}}";
 }
 
 std::string Config(const std::vector<std::string>& payloads) {
@@ -35,10 +36,15 @@ std::string Config(const std::vector<std::string>& payloads) {
 }
 
 std::vector<TestEntry> RawEntries(const std::string& weights, const std::string& constants = "{\"config\": {}}") {
-  return {{"root/data/weights/weight_0", std::string(48, 'a')}, {"root/data/weights/weight_1", ""},
-          {"root/data/weights/model_weights_config.json", weights}, {"root/data/constants/tensor_0", "constant"},
-          {"root/data/constants/model_constants_config.json", constants}, {"root/models/model.json", kProgram},
-          {"root/data/sample_inputs/model.pt", ""}, {"root/extra/notes/a.txt", "a note"}, {"root/archive_format", "pt2"}};
+  return {{"root/data/weights/weight_0", std::string(48, 'a')},
+          {"root/data/weights/weight_1", ""},
+          {"root/data/weights/model_weights_config.json", weights},
+          {"root/data/constants/tensor_0", "constant"},
+          {"root/data/constants/model_constants_config.json", constants},
+          {"root/models/model.json", kProgram},
+          {"root/data/sample_inputs/model.pt", ""},
+          {"root/extra/notes/a.txt", "a note"},
+          {"root/archive_format", "pt2"}};
 }
 
 std::string CodeOf(const TempFolder& folder, const std::vector<TestEntry>& entries, std::string_view model = {}) {
@@ -121,12 +127,11 @@ TEST(Archive, DeflatedEntriesAreInflatedWhenRead) {
 std::string PickledWeights(bool deflate = false) {
   using namespace pickle;
   const std::string storage = pickle::Storage("FloatStorage", "0", 6);
-  return MakeTorchSave(
-      Dict({{"w", Call("torch._utils", "_rebuild_parameter", {Tensor(storage, 0, {2, 3}, {3, 1}), "\x88", "N"})},
-            {"view", Tensor(storage, 3, {3}, {1})},
-            {"conj", Tensor(pickle::Storage("ComplexFloatStorage", "1", 1), 0, {1}, {1}, {Dict({{"conj", "\x88"}})})},
-            {"sparse", Call("torch._utils", "_rebuild_sparse_tensor", {"N"})}}),
-      {{"0", std::string(24, 'f')}, {"1", Raw(1.0f) + Raw(2.0f)}}, deflate);
+  return MakeTorchSave(Dict({{"w", Call("torch._utils", "_rebuild_parameter", {Tensor(storage, 0, {2, 3}, {3, 1}), "\x88", "N"})},
+                             {"view", Tensor(storage, 3, {3}, {1})},
+                             {"conj", Tensor(pickle::Storage("ComplexFloatStorage", "1", 1), 0, {1}, {1}, {Dict({{"conj", "\x88"}})})},
+                             {"sparse", Call("torch._utils", "_rebuild_sparse_tensor", {"N"})}}),
+                       {{"0", std::string(24, 'f')}, {"1", Raw(1.0f) + Raw(2.0f)}}, deflate);
 }
 
 void CheckPickled(const Archive& archive, bool in_place) {

@@ -18,19 +18,32 @@ std::string Show(const PickleValue& v, int depth = 0) {
     return text + close;
   };
   switch (v.kind) {
-    case PickleKind::kNone: return "None";
-    case PickleKind::kBool: return v.number ? "True" : "False";
-    case PickleKind::kInt: return std::to_string(v.number);
-    case PickleKind::kDouble: return std::to_string(v.real);
-    case PickleKind::kStr: return "'" + v.text + "'";
-    case PickleKind::kBytes: return "b'" + v.text + "'";
-    case PickleKind::kTuple: return list("(", ")");
-    case PickleKind::kList: return list("[", "]");
-    case PickleKind::kDict: return list("{", "}");
-    case PickleKind::kGlobal: return "<" + v.text + ">";
-    case PickleKind::kStorage: return "storage " + v.text;
-    case PickleKind::kTensor: return "tensor " + std::to_string(v.tensor->dtype) + " of " + v.tensor->storage_key;
-    case PickleKind::kOpaque: return "opaque " + v.text;
+    case PickleKind::kNone:
+      return "None";
+    case PickleKind::kBool:
+      return v.number ? "True" : "False";
+    case PickleKind::kInt:
+      return std::to_string(v.number);
+    case PickleKind::kDouble:
+      return std::to_string(v.real);
+    case PickleKind::kStr:
+      return "'" + v.text + "'";
+    case PickleKind::kBytes:
+      return "b'" + v.text + "'";
+    case PickleKind::kTuple:
+      return list("(", ")");
+    case PickleKind::kList:
+      return list("[", "]");
+    case PickleKind::kDict:
+      return list("{", "}");
+    case PickleKind::kGlobal:
+      return "<" + v.text + ">";
+    case PickleKind::kStorage:
+      return "storage " + v.text;
+    case PickleKind::kTensor:
+      return "tensor " + std::to_string(v.tensor->dtype) + " of " + v.tensor->storage_key;
+    case PickleKind::kOpaque:
+      return "opaque " + v.text;
   }
   return "";
 }
@@ -88,7 +101,8 @@ TEST(Unpickle, TensorsAndParameters) {
                       {Tuple({Str("storage"), Global("torch.storage", "UntypedStorage"), Str("0"), Str("cpu"), Int(4)}) + "Q", Int(0), Ints({4}),
                        Ints({1}), "\x89", "N", Global("torch", "float8_e4m3fn")})),
             "tensor 29 of 0");
-  EXPECT_EQ(Load(Call("torch._utils", "_rebuild_meta_tensor_no_storage", {Global("torch", "float32"), Ints({3}), Ints({1}), "\x89"})), "tensor 7 of ");
+  EXPECT_EQ(Load(Call("torch._utils", "_rebuild_meta_tensor_no_storage", {Global("torch", "float32"), Ints({3}), Ints({1}), "\x89"})),
+            "tensor 7 of ");
   EXPECT_EQ(Load(Call("torch._tensor", "_rebuild_from_type_v2",
                       {Global("torch._utils", "_rebuild_tensor_v2"), Global("torch", "Tensor"),
                        Tuple({storage, Int(0), Ints({2}), Ints({1}), "\x89", "}"}), "}"})),
@@ -99,15 +113,19 @@ TEST(Unpickle, ForeignClassesAreOpaqueAndNothingIsCalled) {
   EXPECT_EQ(Load(Call("os", "system", {Str("echo hello")})), "opaque os.system");
   EXPECT_EQ(Load(Global("__main__", "DC") + ")\x81}" + Str("x") + "K\1sb"), "opaque __main__.DC");
   EXPECT_EQ(Load(Call("torch._utils", "_rebuild_sparse_tensor", {"N", "N"})), "opaque torch._utils._rebuild_sparse_tensor");
-  EXPECT_EQ(Load(Call("torch._tensor", "_rebuild_from_type_v2",
-                      {Global("torch._utils", "_rebuild_tensor_v2"), Global("__main__", "Sub"), Tuple({}), "}"})),
-            "opaque __main__.Sub");
-  EXPECT_EQ(Load(Call("collections", "OrderedDict", {"](K\1K\2\x86" "e"})), "{1 2 }");
+  EXPECT_EQ(
+      Load(Call("torch._tensor", "_rebuild_from_type_v2", {Global("torch._utils", "_rebuild_tensor_v2"), Global("__main__", "Sub"), Tuple({}), "}"})),
+      "opaque __main__.Sub");
+  EXPECT_EQ(Load(Call("collections", "OrderedDict",
+                      {"](K\1K\2\x86"
+                       "e"})),
+            "{1 2 }");
   EXPECT_EQ(Load(Call("torch", "Size", {"](K\1K\2e"})), "[1 2 ]");
 }
 
 TEST(Unpickle, RefusesBrokenPickles) {
-  for (const char* opcodes : {"", "t", "\x85", "R", "Q", "h\7", "e", "u", "s", "a", "}(K\1u", "X\xff\xff\xff\x7f", "cmodule", "I1\n", "b", "\x81", "(", "\x93"}) {
+  for (const char* opcodes :
+       {"", "t", "\x85", "R", "Q", "h\7", "e", "u", "s", "a", "}(K\1u", "X\xff\xff\xff\x7f", "cmodule", "I1\n", "b", "\x81", "(", "\x93"}) {
     EXPECT_EQ(Load(opcodes), "E0111") << opcodes;
   }
   const std::string whole = Whole(Dict({{"w", Tensor(Storage("FloatStorage", "0", 4), 0, {4}, {1})}}));

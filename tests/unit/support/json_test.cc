@@ -78,7 +78,8 @@ TEST(Json, NonFiniteNumbersBareOrQuoted) {
 }
 
 TEST(Json, IntegersOfAnyLength) {
-  const JsonDoc doc = Parse(R"([9223372036854775807, 9223372036854775808, 18446744073709551615, 18446744073709551616, -9223372036854775809, "12", -1])");
+  const JsonDoc doc =
+      Parse(R"([9223372036854775807, 9223372036854775808, 18446744073709551615, 18446744073709551616, -9223372036854775809, "12", -1])");
   std::vector<int64_t> ints;
   std::vector<uint64_t> uints;
   std::vector<double> doubles;

@@ -11,9 +11,6 @@ const OpSchema* FindOpInTable(std::string_view name) {
   return name.starts_with("onnx::") ? FindOnnxOp(name) : nullptr;
 }
 
-// Goes away with the onnx table, which has the real one.
-[[gnu::weak]] const OpSchema* FindOnnxOp(std::string_view) { return nullptr; }
-
 std::vector<int> ArgsOfFunctional(const OpSchema& op) {
   if (op.functional < 0) return {};
   const OpSchema& functional = OpTable()[static_cast<size_t>(op.functional)];

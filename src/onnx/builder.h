@@ -90,6 +90,8 @@ class Onnx : public OnnxOps {
   Val Max(Val a, Val b) { return OnnxOps::Max({a, b}); }
   Val Min(Val a, Val b) { return OnnxOps::Min({a, b}); }
   Val ConstantOfShape(Val shape, Scalar value, DType dtype);
+  // scale and bias of every channel, as from opset 21 on, whatever the opset.
+  Val GroupNormalization(Val x, Val scale, Val bias, const GroupNormalizationAttrs& attrs);
   Val Binary(char op, Val a, Val b) override;           // operands of two dtypes are promoted
   using OnnxOps::Cast;
   using OnnxOps::Concat;
@@ -121,19 +123,30 @@ class Onnx : public OnnxOps {
  protected:
   Results Apply(OnnxOp op, std::vector<Arg> args, size_t results) override;
 
+  struct Scope;                                         // of a graph: scope.h
+
  private:
   friend class SymEmitter;
-  struct Scope;
-  struct Body;
+  struct Body {
+    Graph* graph;
+    Vals outputs;                                       // values of the sub-graph
+    uint32_t problem;                                   // of a poisoned output; 0: none
+  };
   Scope& scope() { return *scopes_.back(); }
-  Body Build(std::string_view name, const std::vector<Type>& inputs, const std::function<Vals(const Vals&)>& body);
-  Val Poison(uint32_t problem, const Type& type);
-  bool Adapt(OnnxOp op, std::vector<Arg>& args, size_t results);
-  uint32_t CheckForm(OnnxOp op, std::span<const Arg> args);
-  Val Reduce(OnnxOp op, Val x, IntVec axes, bool keepdims);
+  Body Build(const std::vector<Type>& inputs, const std::function<Vals(const Vals&)>& body);
+  Results Poisoned(uint32_t problem, std::span<const Type> types);
+  Results RunControl(OnnxOp op, std::vector<Arg> args, const std::vector<Type>& types, uint32_t problem);
+  void Adapt(OnnxOp op, std::vector<Arg>& args, size_t results);
+  uint32_t CheckForm(OnnxOp op, std::span<const Arg> args, std::span<const Type> types);
+  Results ApplyIn(DType wider, OnnxOp op, std::vector<Arg> args, std::span<const Type> types);
+  Val Reduce(OnnxOp op, Val x, const IntVec& axes, bool keepdims);
+  Val Remember(Val x, DimVec numbers);
+  std::optional<double> ScalarOf(Val x);                // of a constant
 
   OnnxOptions options_;
+  std::optional<DimVec> shape_hint_;                    // of the next node's first result, where a form knows more than inference
   Inliner inliner_;
+  Call outside_;                                        // what is being lowered when no rule runs
   std::vector<std::unique_ptr<Scope>> scopes_;
 };
 

@@ -1,0 +1,14 @@
+// Numbers as the bytes of a tensor: rounded to nearest even, integers modulo 2^n.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "rewrite/builder.h"
+
+namespace pt2onnx {
+
+std::vector<std::byte> EncodeScalar(const Scalar& value, DType dtype);  // not a symbolic one
+std::vector<std::byte> EncodeNumbers(std::span<const double> values, DType dtype);
+
+}  // namespace pt2onnx

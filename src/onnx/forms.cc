@@ -1,0 +1,136 @@
+// Forms of common operators that take plain lists, with identity work left out.
+#include <algorithm>
+
+#include "onnx/args.h"
+#include "onnx/infer.h"
+#include "onnx/scope.h"
+#include "onnx/table.h"
+
+namespace pt2onnx {
+namespace {
+
+// Provably the same shape.
+bool SameDims(Dims a, Dims b) { return std::equal(a.begin(), a.end(), b.begin(), b.end()); }
+
+// Counted from the front. Out of range only behind a poisoned value, where anything will do.
+int64_t Front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+
+IntVec FrontAxes(const IntVec& axes, int64_t rank) {
+  IntVec out;
+  for (int64_t axis : axes) out.push_back(Front(axis, rank));
+  return out;
+}
+
+}  // namespace
+
+Val Onnx::Cast(Val x, DType to) {
+  if (x.dtype() == to) return x;
+  return OnnxOps::Cast(x, {.to = to});
+}
+
+Val Onnx::Reshape(Val x, DimVec shape) {
+  if (x.value->type.ranked && SameDims(x.shape(), shape)) return x;
+  // allowzero only where it matters: it must not stand beside -1, and older runtimes know the plain form best.
+  const bool zero = std::any_of(shape.begin(), shape.end(), [](const SymExpr& e) { return e == SymExpr(0); });
+  // One dim that is not constant may be written as -1: no arithmetic at run time. Not beside zeros, where it would be ambiguous.
+  const auto symbolic = std::count_if(shape.begin(), shape.end(), [](const SymExpr& e) { return !e.IsConst(); });
+  if (symbolic == 1 && !zero) {
+    IntVec target;
+    for (const SymExpr& e : shape) target.push_back(e.IsConst() ? e.Const() : -1);
+    const Val list = Ints(std::move(target));
+    shape_hint_ = std::move(shape);
+    return OnnxOps::Reshape(x, list);
+  }
+  return OnnxOps::Reshape(x, Shape(std::move(shape)), {.allowzero = zero || symbolic > 0});
+}
+
+Val Onnx::Expand(Val x, DimVec shape) {
+  if (x.value->type.ranked && SameDims(x.shape(), shape)) return x;
+  return OnnxOps::Expand(x, Shape(std::move(shape)));
+}
+
+Val Onnx::Transpose(Val x, IntVec perm) {
+  perm = FrontAxes(perm, std::ssize(perm));
+  if (std::is_sorted(perm.begin(), perm.end())) return x;
+  return OnnxOps::Transpose(x, {.perm = perm});
+}
+
+Val Onnx::Unsqueeze(Val x, IntVec axes) {
+  if (axes.empty()) return x;
+  return OnnxOps::Unsqueeze(x, Ints(FrontAxes(axes, x.rank() + std::ssize(axes))));
+}
+
+Val Onnx::Squeeze(Val x, IntVec axes) {
+  if (axes.empty()) return x;
+  return OnnxOps::Squeeze(x, Ints(FrontAxes(axes, x.rank())));
+}
+
+Val Onnx::Slice(Val x, int64_t axis, SymExpr start, SymExpr end, SymExpr step) {
+  axis = Front(axis, x.rank());
+  const bool ranked = x.value->type.ranked && axis < x.rank();
+  const SymExpr dim = ranked ? x.dim(axis) : SymExpr::Unknown();
+  const bool to_end = end == dim || (end.IsConst() && end.Const() == std::numeric_limits<int64_t>::max());
+  if (start == SymExpr(0) && to_end && step == SymExpr(1)) return x;
+  if (to_end && !end.IsConst()) end = std::numeric_limits<int64_t>::max();  // needs no arithmetic at run time
+  return OnnxOps::Slice(x, Int1(start), Int1(end), Ints({axis}), step == SymExpr(1) ? OptVal() : Int1(step));
+}
+
+Val Onnx::Concat(const Vals& list, int64_t axis) {
+  PT2ONNX_CHECK(!list.empty());
+  if (list.size() == 1) return list[0];
+  return OnnxOps::Concat(list, {.axis = Front(axis, list[0].rank())});
+}
+
+Vals Onnx::Split(Val x, const DimVec& sizes, int64_t axis) {
+  if (sizes.size() == 1) return {x};
+  return OnnxOps::Split(x, Shape(sizes), sizes.size(), {.axis = Front(axis, x.rank())});
+}
+
+Val Onnx::Flatten1D(Val x) {
+  if (x.rank() == 1 && x.value->type.ranked) return x;
+  const Val list = Ints({-1});
+  if (x.value->type.ranked) shape_hint_ = {x.numel()};
+  return OnnxOps::Reshape(x, list);
+}
+
+Val Onnx::Gather(Val x, Val indices, int64_t axis) { return OnnxOps::Gather(x, indices, {.axis = Front(axis, x.rank())}); }
+
+Val Onnx::Select(Val x, int64_t axis, SymExpr index) { return Gather(x, Int(index), axis); }
+
+Val Onnx::Reduce(OnnxOp op, Val x, const IntVec& axes, bool keepdims) {
+  if (axes.empty()) return x;
+  const Val list = Ints(FrontAxes(axes, x.rank()));
+  const Results out = Apply(op, OnnxArgs(context_).In(x).In(list).Attr(int64_t{keepdims}, 1).None().Take(), 1);
+  return Wrap(out[0]);
+}
+
+Val Onnx::ReduceSum(Val x, IntVec axes, bool keepdims) { return Reduce(OnnxOp::ReduceSum, x, axes, keepdims); }
+Val Onnx::ReduceMean(Val x, IntVec axes, bool keepdims) { return Reduce(OnnxOp::ReduceMean, x, axes, keepdims); }
+Val Onnx::ReduceMax(Val x, IntVec axes, bool keepdims) { return Reduce(OnnxOp::ReduceMax, x, axes, keepdims); }
+Val Onnx::ReduceMin(Val x, IntVec axes, bool keepdims) { return Reduce(OnnxOp::ReduceMin, x, axes, keepdims); }
+Val Onnx::ReduceProd(Val x, IntVec axes, bool keepdims) { return Reduce(OnnxOp::ReduceProd, x, axes, keepdims); }
+// Over no axis each element is reduced by itself.
+Val Onnx::ReduceL1(Val x, IntVec axes, bool keepdims) { return axes.empty() ? Abs(x) : Reduce(OnnxOp::ReduceL1, x, axes, keepdims); }
+Val Onnx::ReduceL2(Val x, IntVec axes, bool keepdims) { return axes.empty() ? Abs(x) : Reduce(OnnxOp::ReduceL2, x, axes, keepdims); }
+Val Onnx::ReduceLogSum(Val x, IntVec axes, bool keepdims) { return axes.empty() ? Log(x) : Reduce(OnnxOp::ReduceLogSum, x, axes, keepdims); }
+Val Onnx::ReduceLogSumExp(Val x, IntVec axes, bool keepdims) { return Reduce(OnnxOp::ReduceLogSumExp, x, axes, keepdims); }
+Val Onnx::ReduceSumSquare(Val x, IntVec axes, bool keepdims) {
+  return axes.empty() ? Mul(x, x) : Reduce(OnnxOp::ReduceSumSquare, x, axes, keepdims);
+}
+
+// Before opset 21 scale and bias were one number a group: there the normalization is InstanceNormalization of [batch, groups, rest].
+Val Onnx::GroupNormalization(Val x, Val scale, Val bias, const GroupNormalizationAttrs& attrs) {
+  if (opset() >= 21) return OnnxOps::GroupNormalization(x, scale, bias, attrs);
+  const int64_t groups = attrs.num_groups.value;
+  const DType dtype = x.dtype();
+  const Val grouped = OnnxOps::Reshape(x, Ints({0, groups, -1}));
+  const Val normal = InstanceNormalization(grouped, Full({groups}, 1, dtype), Full({groups}, 0, dtype), {.epsilon = attrs.epsilon});
+  const Val shape = ShapeOf(x);
+  shape_hint_ = DimVec(x.shape());
+  const Val whole = OnnxOps::Reshape(normal, shape);
+  IntVec spatial;
+  for (int64_t i = 1; i + 1 < x.rank(); ++i) spatial.push_back(i);
+  return whole * Unsqueeze(scale, spatial) + Unsqueeze(bias, spatial);
+}
+
+}  // namespace pt2onnx

@@ -14,6 +14,8 @@ namespace pt2onnx {
 Result<SymExpr> ParseSrepr(SymPool& pool, std::string_view text);
 // A bare name is the pool's symbol of that name, else a new one: Float if it is called zf<n> or zuf<n> as torch's are, else Int.
 Result<SymExpr> ParseInfix(SymPool& pool, std::string_view text);
+// Whether ParseInfix reads this name as a symbol of this kind; ToString writes Symbol('...') for others.
+bool IsBareSymbol(std::string_view name, SymKind kind);
 // SetRange with the text key of range_constraints.
 Status SetRange(SymPool& pool, std::string_view key, std::optional<int64_t> lo, std::optional<int64_t> hi);
 

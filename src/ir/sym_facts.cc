@@ -63,7 +63,11 @@ Interval FloorDivInterval(const Interval& a, Interval b) {
 }
 
 Interval ModInterval(const Interval& a, const Interval& b) {
-  if (b.lo >= 0) return a.lo >= 0 ? Interval{a.hi < b.lo ? a.lo : 0, std::min(a.hi, std::max<Wide>(b.hi - 1, 0))} : Interval{0, std::max<Wide>(b.hi - 1, 0)};
+  if (b.lo >= 0) {
+    if (a.lo >= 0 && a.hi < b.lo) return a;
+    Wide most = std::max<Wide>(b.hi - 1, 0);
+    return {0, a.lo >= 0 ? std::min(a.hi, most) : most};
+  }
   if (b.hi <= 0) return {b.lo + 1, 0};
   return {b.lo + 1, b.hi - 1};
 }

@@ -16,7 +16,9 @@ inline bool Less(const SymExpr& a, const SymExpr& b) { return Compare(a, b) < 0;
 
 // The node, in the pool of its arguments. Constants that no rule could fold have no pool: Unknown.
 SymExpr MakeNode(SymOp op, SymKind kind, std::span<const SymExpr> args);
-inline SymExpr MakeNode(SymOp op, SymKind kind, std::initializer_list<SymExpr> args) { return MakeNode(op, kind, std::span(args.begin(), args.size())); }
+inline SymExpr MakeNode(SymOp op, SymKind kind, std::initializer_list<SymExpr> args) {
+  return MakeNode(op, kind, std::span(args.begin(), args.size()));
+}
 
 bool AnyUnknown(std::initializer_list<SymExpr> args);
 // A Bool as the Int that Python takes it for.

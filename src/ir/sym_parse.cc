@@ -1,239 +1,28 @@
 // Reads srepr and infix text by recursive descent; see sym_parse.h. Python's precedences.
-// sympy has exact fractions (Rational(1, 2), Pow(x, -1), s0/2): while parsing, a value is a quotient of two Ints. What is left of
-// a denominator at the end is an exact division, which floor division is.
 #include "ir/sym_parse.h"
 
 #include <charconv>
-#include <cmath>
 #include <limits>
-#include <numeric>
 #include <vector>
 
 #include <fmt/core.h>
 
+#include "ir/sym_functions.h"
+
 namespace pt2onnx {
 namespace {
 
-struct Value {
-  SymExpr num;
-  SymExpr den = 1;  // not 1 only where num is Int
-  bool IsFraction() const { return !den.IsSame(1); }
-  bool IsFloat() const { return num.kind() == SymKind::Float; }
-};
-
-Value Fraction(SymExpr num, SymExpr den) {
-  if (den.IsConst() && den.Const() < 0) num = -num, den = -den;  // the least integer becomes Unknown
-  if (num.IsUnknown() || den.IsUnknown() || den.IsSame(0)) return {SymExpr::Unknown()};
-  if (auto exact = TryDivideExactly(num, den)) return {*exact};
-  if (num.IsConst() && den.IsConst() && num.Const() != INT64_MIN) {
-    int64_t g = std::gcd(num.Const(), den.Const());
-    return {num.Const() / g, den.Const() / g};
-  }
-  return {num, den};
-}
-
-SymExpr Whole(const Value& v) { return v.IsFraction() ? FloorDiv(v.num, v.den) : v.num; }
-SymExpr AsFloat(const Value& v) { return v.IsFraction() ? TrueDiv(v.num, v.den) : ToFloat(v.num); }
-
-// The numerators of a and b over one denominator.
-struct Aligned {
-  SymExpr a, b, den;
-};
-Aligned Align(const Value& a, const Value& b) {
-  if (a.den.IsSame(b.den)) return {a.num, b.num, a.den};
-  if (a.den.IsConst() && b.den.IsConst()) {
-    int64_t g = std::gcd(a.den.Const(), b.den.Const());
-    return {a.num * (b.den.Const() / g), b.num * (a.den.Const() / g), a.den * (b.den.Const() / g)};
-  }
-  return {a.num * b.den, b.num * a.den, a.den * b.den};
-}
-
-Value Add(const Value& a, const Value& b) {
-  if (!a.IsFraction() && !b.IsFraction()) return {a.num + b.num};
-  if (a.IsFloat() || b.IsFloat()) return {AsFloat(a) + AsFloat(b)};
-  Aligned x = Align(a, b);
-  return Fraction(x.a + x.b, x.den);
-}
-
-Value Multiply(const Value& a, const Value& b) {
-  if (!a.IsFraction() && !b.IsFraction()) return {a.num * b.num};
-  if (a.IsFloat() || b.IsFloat()) return {AsFloat(a) * AsFloat(b)};
-  return Fraction(a.num * b.num, a.den * b.den);
-}
-
-Value Divide(const Value& a, const Value& b) {
-  if (a.IsFloat() || b.IsFloat()) return {TrueDiv(AsFloat(a), AsFloat(b))};
-  return Fraction(a.num * b.den, a.den * b.num);
-}
-
-Value Power(const Value& base, const Value& exponent) {
-  if (exponent.num.IsUnknown() || base.num.IsUnknown()) return {SymExpr::Unknown()};
-  if (base.IsFloat() || exponent.IsFloat() || exponent.IsFraction()) {
-    if (exponent.num.IsSame(1) && exponent.den.IsSame(2)) return {UnaryFunction(SymOp::Sqrt, AsFloat(base))};
-    if (exponent.num.IsSame(-1) && !exponent.IsFraction()) return {TrueDiv(SymExpr::Float(1), AsFloat(base))};
-    return {Pow(AsFloat(base), AsFloat(exponent))};
-  }
-  if (exponent.num.IsConst() && exponent.num.Const() < 0) return Fraction(Pow(base.den, -exponent.num), Pow(base.num, -exponent.num));
-  return Fraction(Pow(base.num, exponent.num), Pow(base.den, exponent.num));
-}
-
-// Comparing and choosing need one positive denominator; only constants are known to be positive.
-bool HasConstDenominators(const Value& a, const Value& b) { return a.den.IsConst() && b.den.IsConst(); }
-
-Value Compare(SymExpr (*relation)(SymExpr, SymExpr), const Value& a, const Value& b) {
-  if (!a.IsFraction() && !b.IsFraction()) return {relation(a.num, b.num)};
-  if (a.IsFloat() || b.IsFloat() || !HasConstDenominators(a, b)) return {relation(AsFloat(a), AsFloat(b))};
-  Aligned x = Align(a, b);
-  return {relation(x.a, x.b)};
-}
-
-Value Choose(SymExpr (*max_or_min)(SymExpr, SymExpr), const Value& a, const Value& b) {
-  if (!a.IsFraction() && !b.IsFraction()) return {max_or_min(a.num, b.num)};
-  if (a.IsFloat() || b.IsFloat() || !HasConstDenominators(a, b)) return {max_or_min(AsFloat(a), AsFloat(b))};
-  Aligned x = Align(a, b);
-  return Fraction(max_or_min(x.a, x.b), x.den);
-}
-
-// A function of whole arguments, or a SymOp given those.
-using Args = std::vector<Value>;
-struct Function {
-  std::string_view name;
-  int min_args, max_args;  // -1: any number
-  Value (*apply)(const Args& args);
-};
-
-template <SymExpr (*F)(SymExpr)>
-Value Unary(const Args& a) { return {F(Whole(a[0]))}; }
-template <SymExpr (*F)(SymExpr, SymExpr)>
-Value Binary(const Args& a) { return {F(Whole(a[0]), Whole(a[1]))}; }
-// Of floats: a fraction is the float nearest to it.
-template <SymExpr (*F)(SymExpr)>
-Value Rounding(const Args& a) { return {a[0].IsFraction() ? F(AsFloat(a[0])) : F(a[0].num)}; }
-template <SymOp op>
-Value Opaque(const Args& a) { return {UnaryFunction(op, AsFloat(a[0]))}; }
-template <SymExpr (*F)(SymExpr, SymExpr)>
-Value Relation(const Args& a) { return Compare(F, a[0], a[1]); }
-template <SymExpr (*F)(SymExpr, SymExpr)>
-Value Logic(const Args& a) {
-  SymExpr result = Whole(a[0]);
-  for (size_t i = 1; i < a.size(); ++i) result = F(result, Whole(a[i]));
-  return {result};
-}
-template <Value (*F)(const Value&, const Value&)>
-Value FoldLeft(const Args& a) {
-  Value result = a[0];
-  for (size_t i = 1; i < a.size(); ++i) result = F(result, a[i]);
-  return result;
-}
-template <SymExpr (*F)(SymExpr, SymExpr)>
-Value Extreme(const Args& a) {
-  Value result = a[0];
-  for (size_t i = 1; i < a.size(); ++i) result = Choose(F, result, a[i]);
-  return result;
-}
-Value FloorOf(const Args& a) { return {a[0].IsFraction() ? FloorDiv(a[0].num, a[0].den) : Floor(a[0].num)}; }
-Value CeilOf(const Args& a) { return {a[0].IsFraction() ? CeilDiv(a[0].num, a[0].den) : Ceil(a[0].num)}; }
-Value PowerOf(const Args& a) { return Power(a[0], a[1]); }
-Value IntQuotient(const Args& a) { return {TrueDiv(Whole(a[0]), Whole(a[1]))}; }
-Value FloatQuotient(const Args& a) { return {TrueDiv(AsFloat(a[0]), AsFloat(a[1]))}; }
-Value FloatPower(const Args& a) { return {Pow(AsFloat(a[0]), AsFloat(a[1]))}; }
-Value FloatOf(const Args& a) { return {AsFloat(a[0])}; }
-Value Same(const Args& a) { return a[0]; }
-Value AbsOf(const Args& a) { return a[0].den.IsConst() ? Fraction(Abs(a[0].num), Abs(a[0].den)) : Value{Abs(AsFloat(a[0]))}; }
-Value Indexing(const Args& a) { return {Mod(FloorDiv(Whole(a[0]), Whole(a[1])), Whole(a[2]))}; }
-Value ShiftLeft(const Args& a) { return {Whole(a[0]) * Pow(2, Whole(a[1]))}; }
-Value ShiftRight(const Args& a) { return {FloorDiv(Whole(a[0]), Pow(2, Whole(a[1])))}; }
-Value Select(const Args& a) { return {Where(Whole(a[0]), Whole(a[1]), Whole(a[2]))}; }
-Value RoundDigits(const Args& a) { return {RoundDecimal(AsFloat(a[0]), Whole(a[1]))}; }
-Value Dense(const Args& a) {
-  std::vector<SymExpr> args;
-  for (const Value& v : a) args.push_back(Whole(v));
-  return {IsNonOverlappingAndDense(args)};
-}
-
-constexpr Function kFunctions[] = {
-    {"Add", 1, -1, FoldLeft<Add>},
-    {"Mul", 1, -1, FoldLeft<Multiply>},
-    {"Pow", 2, 2, PowerOf},
-    {"PowByNatural", 2, 2, PowerOf},
-    {"FloatPow", 2, 2, FloatPower},
-    {"Rational", 2, 2, FoldLeft<Divide>},
-    {"FloorDiv", 2, 2, Binary<FloorDiv>},
-    {"CleanDiv", 2, 2, Binary<FloorDiv>},
-    {"CeilDiv", 2, 2, Binary<CeilDiv>},
-    {"Mod", 2, 2, Binary<Mod>},
-    {"PythonMod", 2, 2, Binary<Mod>},
-    {"ModularIndexing", 3, 3, Indexing},
-    {"IntTrueDiv", 2, 2, IntQuotient},
-    {"truediv", 2, 2, IntQuotient},
-    {"FloatTrueDiv", 2, 2, FloatQuotient},
-    {"LShift", 2, 2, ShiftLeft},
-    {"RShift", 2, 2, ShiftRight},
-    {"Max", 1, -1, Extreme<Max>},
-    {"max", 1, -1, Extreme<Max>},
-    {"Min", 1, -1, Extreme<Min>},
-    {"min", 1, -1, Extreme<Min>},
-    {"Abs", 1, 1, AbsOf},
-    {"abs", 1, 1, AbsOf},
-    {"floor", 1, 1, FloorOf},
-    {"FloorToInt", 1, 1, FloorOf},
-    {"ceil", 1, 1, CeilOf},
-    {"ceiling", 1, 1, CeilOf},
-    {"CeilToInt", 1, 1, CeilOf},
-    {"trunc", 1, 1, Rounding<Trunc>},
-    {"TruncToInt", 1, 1, Rounding<Trunc>},
-    {"round", 1, 1, Rounding<Round>},
-    {"RoundToInt", 1, 1, Rounding<Round>},
-    {"RoundDecimal", 2, 2, RoundDigits},
-    {"TruncToFloat", 1, 1, Rounding<TruncToFloat>},
-    {"ToFloat", 1, 1, FloatOf},
-    {"float", 1, 1, FloatOf},
-    {"Identity", 1, 1, Same},
-    {"Where", 3, 3, Select},
-    {"where", 3, 3, Select},
-    {"Equality", 2, 2, Relation<Eq>},
-    {"Eq", 2, 2, Relation<Eq>},
-    {"Unequality", 2, 2, Relation<Ne>},
-    {"Ne", 2, 2, Relation<Ne>},
-    {"StrictLessThan", 2, 2, Relation<Lt>},
-    {"Lt", 2, 2, Relation<Lt>},
-    {"LessThan", 2, 2, Relation<Le>},
-    {"Le", 2, 2, Relation<Le>},
-    {"StrictGreaterThan", 2, 2, Relation<Gt>},
-    {"Gt", 2, 2, Relation<Gt>},
-    {"GreaterThan", 2, 2, Relation<Ge>},
-    {"Ge", 2, 2, Relation<Ge>},
-    {"And", 1, -1, Logic<And>},
-    {"Or", 1, -1, Logic<Or>},
-    {"Not", 1, 1, Unary<Not>},
-    {"BitwiseFn_bitwise_and", 2, 2, Binary<BitAnd>},
-    {"BitwiseFn_bitwise_or", 2, 2, Binary<BitOr>},
-    {"BitwiseFn_bitwise_xor", 2, 2, Binary<BitXor>},
-    {"IsNonOverlappingAndDenseIndicator", 2, -1, Dense},
-    {"sqrt", 1, 1, Opaque<SymOp::Sqrt>},
-    {"cos", 1, 1, Opaque<SymOp::Cos>},
-    {"cosh", 1, 1, Opaque<SymOp::Cosh>},
-    {"sin", 1, 1, Opaque<SymOp::Sin>},
-    {"sinh", 1, 1, Opaque<SymOp::Sinh>},
-    {"tan", 1, 1, Opaque<SymOp::Tan>},
-    {"tanh", 1, 1, Opaque<SymOp::Tanh>},
-    {"asin", 1, 1, Opaque<SymOp::Asin>},
-    {"acos", 1, 1, Opaque<SymOp::Acos>},
-    {"atan", 1, 1, Opaque<SymOp::Atan>},
-    {"exp", 1, 1, Opaque<SymOp::Exp>},
-    {"log", 1, 1, Opaque<SymOp::Log>},
-    {"asinh", 1, 1, Opaque<SymOp::Asinh>},
-    {"log2", 1, 1, Opaque<SymOp::Log2>},
-};
-
-const Function* FindFunction(std::string_view name) {
-  constexpr std::string_view kOpaque = "OpaqueUnaryFn_";
-  if (name.starts_with(kOpaque)) name.remove_prefix(kOpaque.size());
-  for (const Function& f : kFunctions) {
-    if (f.name == name) return &f;
-  }
-  return nullptr;
-}
+using sym::Add;
+using sym::Compare;
+using sym::Divide;
+using sym::Function;
+using sym::Multiply;
+using sym::Power;
+using sym::ShiftLeft;
+using sym::ShiftRight;
+using sym::Value;
+using sym::Values;
+using sym::Whole;
 
 struct NamedConstant {
   std::string_view name;
@@ -551,12 +340,12 @@ class Parser {
       Expect(")");
       return v;
     }
-    const Function* function = FindFunction(name);
+    const Function* function = sym::FindFunction(name);
     if (!function) {
       Fail(fmt::format("unknown function `{}`", name));
       return {0};
     }
-    Args args;
+    Values args;
     Expect("(");
     if (Peek() != ')') {
       do {

@@ -30,8 +30,8 @@ class Generator {
 
   std::unique_ptr<Tree> Int(int depth) {
     if (depth == 0 || Pick(0, 9) == 0) return Pick(0, 2) ? Leaf(SymOp::Symbol, Pick(0, 2)) : Leaf(SymOp::Int, Pick(-6, 12));
-    constexpr SymOp kOps[] = {SymOp::Add, SymOp::Add, SymOp::Add, SymOp::Mul, SymOp::Mul, SymOp::FloorDiv, SymOp::FloorDiv, SymOp::FloorDiv, SymOp::Mod,
-                              SymOp::Mod, SymOp::Max, SymOp::Min, SymOp::Abs, SymOp::Where, SymOp::Pow};
+    constexpr SymOp kOps[] = {SymOp::Add, SymOp::Add, SymOp::Add, SymOp::Mul, SymOp::Mul, SymOp::FloorDiv, SymOp::FloorDiv, SymOp::FloorDiv,
+                              SymOp::Mod, SymOp::Mod, SymOp::Max, SymOp::Min, SymOp::Abs, SymOp::Where, SymOp::Pow};
     auto tree = Leaf(kOps[Pick(0, std::size(kOps) - 1)], 0);
     if (tree->op == SymOp::Where) tree->args.push_back(Bool(depth - 1));
     tree->args.push_back(Int(depth - 1));
@@ -141,7 +141,8 @@ TEST_P(RandomSym, NormalFormHasTheValueOfTheTree) {
       if (!expected) continue;
       auto actual = ValueOf(e, values);
       ASSERT_TRUE(actual.has_value()) << text;
-      ASSERT_EQ(static_cast<int64_t>(*actual), static_cast<int64_t>(*expected)) << text << " at " << values[0] << ", " << values[1] << ", " << values[2];
+      ASSERT_EQ(static_cast<int64_t>(*actual), static_cast<int64_t>(*expected))
+          << text << " at " << values[0] << ", " << values[1] << ", " << values[2];
       ++compared;
     }
   }

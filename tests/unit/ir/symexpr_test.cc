@@ -209,7 +209,8 @@ TEST_F(SymExprTest, ParsesSrepr) {
   EXPECT_EQ(srepr("OpaqueUnaryFn_sqrt(ToFloat(Symbol('s0', integer=True)))"), "sqrt(float(s0))");
   EXPECT_EQ(srepr("Mul(Float('2.0', precision=53), Symbol('zuf0'))"), "2.0*zuf0");
   EXPECT_EQ(srepr("Integer(9223372036854775808)"), "?");
-  EXPECT_EQ(srepr("Symbol('s0')"), "can't read the symbolic expression `Symbol('s0')`: symbol `s0` stands for an integer and for a float at character 13");
+  EXPECT_EQ(srepr("Symbol('s0')"),
+            "can't read the symbolic expression `Symbol('s0')`: symbol `s0` stands for an integer and for a float at character 13");
   EXPECT_TRUE(pool.FindSymbol("s0")->node()->positive);
 }
 

@@ -1,0 +1,17 @@
+// Cleanup: what nobody reads is gone, and what is computed twice is computed once. One walk back, one walk forward; the only pass that looks at a
+// whole graph. Programs are compared after it.
+#pragma once
+
+#include "ir/context.h"
+
+namespace pt2onnx {
+
+void RemoveDeadCode(Context& context, Graph& graph);
+
+// Nodes with equal op and arguments become one; random ops and nodes with sub-graphs stay apart. Sub-graphs see what their parents computed.
+void MergeEqual(Context& context, Graph& graph);
+
+// Both, until nothing changes: merging leaves no dead code, so once each.
+void Cleanup(Context& context, Graph& graph);
+
+}  // namespace pt2onnx

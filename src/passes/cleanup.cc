@@ -180,15 +180,15 @@ class Merger {
     if (to->name.empty()) to->name = from->name;
     to_[from->id] = to;
   }
-  Value* Mapped(Value* value) const {
+  Value* MappedValue(Value* value) const {
     const auto found = value ? to_.find(value->id) : to_.end();
     return found == to_.end() ? value : found->second;
   }
   Arg Mapped(const Arg& arg) {
-    if (Value* const* value = std::get_if<Value*>(&arg)) return Mapped(*value);
+    if (Value* const* value = std::get_if<Value*>(&arg)) return MappedValue(*value);
     if (const ValueList* list = std::get_if<ValueList>(&arg)) {
       std::vector<Value*> values;
-      for (Value* value : *list) values.push_back(Mapped(value));
+      for (Value* value : *list) values.push_back(MappedValue(value));
       return ValueList(context_.arena.Copy(values));
     }
     return arg;

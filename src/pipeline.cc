@@ -1,0 +1,55 @@
+#include "pipeline.h"
+
+#include <functional>
+#include <memory>
+
+#include "decomp/rules.h"
+#include "lower/rules.h"
+#include "passes/decompose.h"
+#include "passes/functionalize.h"
+#include "passes/lower.h"
+#include "passes/promote.h"
+
+namespace pt2onnx {
+namespace {
+
+// A pass, given the sink that it emits into.
+using Pass = std::function<std::unique_ptr<Sink>(Sink& down)>;
+template <class P, class... Args>
+Pass Make(const Args&... args) {
+  return [&args...](Sink& down) { return std::make_unique<P>(down, args...); };
+}
+
+}  // namespace
+
+Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options) {
+  const Rules<Aten> decompositions = DecompositionRules();
+  const Rules<Onnx> lowerings = LoweringRules();
+  std::vector<Pass> passes = {Make<Functionalize>()};
+  if (until != Until::Functional) passes.push_back(Make<Decompose>(decompositions));
+  if (until == Until::Onnx) passes.push_back(Make<PromoteTypes>());
+
+  const auto end = [&](Graph& graph) -> std::unique_ptr<Sink> {
+    if (until == Until::Onnx) return std::make_unique<Lower>(context, graph, lowerings, OnnxOptions{.bf16_as_f32 = options.bfloat16_as_float32});
+    return std::make_unique<GraphSink>(context, graph);
+  };
+  Graph* result = context.NewGraph();
+  if (!options.separate_passes) {
+    std::vector<std::unique_ptr<Sink>> sinks;
+    sinks.push_back(end(*result));
+    for (size_t i = passes.size(); i-- > 0;) sinks.push_back(passes[i](*sinks.back()));
+    Replay(*program.graph, *sinks.back());
+    return result;
+  }
+  const Graph* from = program.graph;
+  for (const Pass& pass : passes) {
+    Graph* to = context.NewGraph();
+    GraphSink sink(context, *to);
+    Replay(*from, *pass(sink));
+    from = to;
+  }
+  Replay(*from, *end(*result));
+  return result;
+}
+
+}  // namespace pt2onnx

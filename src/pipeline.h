@@ -1,0 +1,15 @@
+// The pipeline: which passes, in which order. Reads as a table of contents.
+#pragma once
+
+#include "ir/context.h"
+#include "ir/program.h"
+#include "pt2onnx/options.h"
+
+namespace pt2onnx {
+
+enum class Until { Functional, Core, Onnx };
+
+// The program after the passes up to `until`, as a new graph. options.separate_passes: one graph a pass; the same text either way.
+Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options);
+
+}  // namespace pt2onnx

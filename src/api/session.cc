@@ -1,0 +1,38 @@
+#include "api/session.h"
+
+#include "passes/weights.h"
+#include "serde/read_program.h"
+
+namespace pt2onnx {
+
+Session::Session(const std::string& path, const Options& options) {
+  report.input = path;
+  context.opset = static_cast<int>(options.opset);
+  Open(path, options);
+}
+
+void Session::Open(const std::string& path, const Options& options) {
+  Stage("open");
+  Result<Archive> archive = Archive::Open(path, options.model);
+  if (!archive) return Fail(archive.error());
+  Stage("read");
+  Result<Program> program = ReadProgram(context, std::move(*archive));
+  if (!program) return Fail(program.error());
+  program_ = std::move(*program);
+  BindWeights(context, *program_);
+}
+
+void Session::Stage(std::string name) {
+  const auto now = std::chrono::steady_clock::now();
+  if (!stage_.empty()) report.timings.push_back({stage_, std::chrono::duration<double, std::milli>(now - start_).count()});
+  stage_ = std::move(name);
+  start_ = now;
+}
+
+Report Session::Finish() {
+  Stage("");
+  AddProblems(context.diagnostics, context.locs, report);
+  return std::move(report);
+}
+
+}  // namespace pt2onnx

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes gen/op_table.cc and the op structs (gen_structs.py) from tools/data/{schemas,extra_schemas,aliasing}.txt. Needs no torch.
 
-Argument and result lists that several ops share are written once.
+Argument and result lists that several ops share are written once: each page of the table costs time when a process starts.
 """
 import gen_lib
 import gen_structs
@@ -32,28 +32,28 @@ def result_text(r):
 
 
 class Pool:
-    """Runs of lines in one array; equal runs share their place."""
+    """Runs of lines in one array; a run that lies within another one has no place of its own."""
 
-    def __init__(self):
-        self.lines, self.places = [], {}
-
-    def place(self, run):
-        run = tuple(run)
-        if not run:
-            return 0
-        if run not in self.places:
-            self.places[run] = len(self.lines)
+    def __init__(self, runs):
+        self.lines, self.places = [], {(): 0}
+        for run in sorted(set(runs), key=lambda run: (-len(run), run)):
+            if run in self.places:
+                continue
+            start = len(self.lines)
             self.lines += run
-        return self.places[run]
+            for i in range(len(run)):
+                for j in range(i + 1, len(run) + 1):
+                    self.places.setdefault(run[i:j], start + i)
 
 
 def op_table(ops):
-    args, results, rows = Pool(), Pool(), []
+    arg_runs = [tuple(arg_text(a) for a in op.args) for op in ops]
+    result_runs = [tuple(result_text(r) for r in op.results) for op in ops]
+    args, results, rows = Pool(arg_runs), Pool(result_runs), []
     ids = {op.name: i for i, op in enumerate(ops)}
     for i, op in enumerate(ops):
-        at = args.place(arg_text(a) for a in op.args)
-        result_at = results.place(result_text(r) for r in op.results)
-        fields = [str(i), gen_lib.quote(op.name), f"{{kArgs + {at}, {len(op.args)}}}", f"{{kResults + {result_at}, {len(op.results)}}}"]
+        fields = [str(i), gen_lib.quote(op.name), f"{{kArgs + {args.places[arg_runs[i]]}, {len(op.args)}}}",
+                  f"{{kResults + {results.places[result_runs[i]]}, {len(op.results)}}}"]
         tail = [f"OpKind::{op.kind}", f"ViewClass::{op.view}", " | ".join(op.traits) or "0",
                 str(ids[op.functional] if op.functional else -1)]
         defaults = ["OpKind::Functional", "ViewClass::None", "0", "-1"]

@@ -11,6 +11,7 @@ HEADERS = {
     "prims": ["prims"],
     "quantized": ["quantized", "quantized_decomposed"],
     "torchvision": ["torchvision"],
+    "transformers": ["transformers"],
     "hop": ["hop", "functorch", "sym", "pt2onnx"],
 }
 # ArgType -> field type; not here: no field.

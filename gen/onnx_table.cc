@@ -60,6 +60,7 @@ constexpr ArgSchema Abs_args[] = {
 };
 constexpr ResultSchema Abs_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Abs_since[] = {0};
+constexpr std::string_view Abs_variables[] = {"T"};
 constexpr OnnxOperand Abs_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Abs_masks13[] = {m0, m0};
 constexpr OnnxForm Abs_forms[] = {{13, Abs_masks13}};
@@ -68,6 +69,7 @@ constexpr ArgSchema Acos_args[] = {
 };
 constexpr ResultSchema Acos_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Acos_since[] = {0};
+constexpr std::string_view Acos_variables[] = {"T"};
 constexpr OnnxOperand Acos_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Acos_masks7[] = {m1, m1};
 constexpr uint32_t Acos_masks22[] = {m2, m2};
@@ -77,6 +79,7 @@ constexpr ArgSchema Acosh_args[] = {
 };
 constexpr ResultSchema Acosh_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Acosh_since[] = {0};
+constexpr std::string_view Acosh_variables[] = {"T"};
 constexpr OnnxOperand Acosh_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Acosh_masks9[] = {m1, m1};
 constexpr uint32_t Acosh_masks22[] = {m2, m2};
@@ -87,6 +90,7 @@ constexpr ArgSchema Add_args[] = {
 };
 constexpr ResultSchema Add_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Add_since[] = {0, 0};
+constexpr std::string_view Add_variables[] = {"T"};
 constexpr OnnxOperand Add_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Add_masks14[] = {m0, m0, m0};
 constexpr OnnxForm Add_forms[] = {{14, Add_masks14}};
@@ -97,6 +101,7 @@ constexpr ArgSchema AffineGrid_args[] = {
 };
 constexpr ResultSchema AffineGrid_results[] = {{.name = "grid", .list = false}};
 constexpr uint8_t AffineGrid_since[] = {0, 0, 0};
+constexpr std::string_view AffineGrid_variables[] = {"T1", "T2"};
 constexpr OnnxOperand AffineGrid_operands[] = {{0, DType::Unknown, false}, {1, DType::I64, false}, {0, DType::Unknown, false}};
 constexpr uint32_t AffineGrid_masks20[] = {m2, m3, m2};
 constexpr OnnxForm AffineGrid_forms[] = {{20, AffineGrid_masks20}};
@@ -106,6 +111,7 @@ constexpr ArgSchema And_args[] = {
 };
 constexpr ResultSchema And_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t And_since[] = {0, 0};
+constexpr std::string_view And_variables[] = {"T", "T1"};
 constexpr OnnxOperand And_operands[] = {{0, DType::Bool, false}, {0, DType::Bool, false}, {1, DType::Bool, false}};
 constexpr uint32_t And_masks7[] = {m4, m4, m4};
 constexpr OnnxForm And_forms[] = {{7, And_masks7}};
@@ -117,6 +123,7 @@ constexpr ArgSchema ArgMax_args[] = {
 };
 constexpr ResultSchema ArgMax_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ArgMax_since[] = {0, 0, 0, 0};
+constexpr std::string_view ArgMax_variables[] = {"T"};
 constexpr OnnxOperand ArgMax_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}};
 constexpr uint32_t ArgMax_masks13[] = {m0, m3};
 constexpr OnnxForm ArgMax_forms[] = {{13, ArgMax_masks13}};
@@ -128,6 +135,7 @@ constexpr ArgSchema ArgMin_args[] = {
 };
 constexpr ResultSchema ArgMin_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ArgMin_since[] = {0, 0, 0, 0};
+constexpr std::string_view ArgMin_variables[] = {"T"};
 constexpr OnnxOperand ArgMin_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}};
 constexpr uint32_t ArgMin_masks13[] = {m0, m3};
 constexpr OnnxForm ArgMin_forms[] = {{13, ArgMin_masks13}};
@@ -136,6 +144,7 @@ constexpr ArgSchema Asin_args[] = {
 };
 constexpr ResultSchema Asin_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Asin_since[] = {0};
+constexpr std::string_view Asin_variables[] = {"T"};
 constexpr OnnxOperand Asin_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Asin_masks7[] = {m1, m1};
 constexpr uint32_t Asin_masks22[] = {m2, m2};
@@ -145,6 +154,7 @@ constexpr ArgSchema Asinh_args[] = {
 };
 constexpr ResultSchema Asinh_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Asinh_since[] = {0};
+constexpr std::string_view Asinh_variables[] = {"T"};
 constexpr OnnxOperand Asinh_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Asinh_masks9[] = {m1, m1};
 constexpr uint32_t Asinh_masks22[] = {m2, m2};
@@ -154,6 +164,7 @@ constexpr ArgSchema Atan_args[] = {
 };
 constexpr ResultSchema Atan_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Atan_since[] = {0};
+constexpr std::string_view Atan_variables[] = {"T"};
 constexpr OnnxOperand Atan_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Atan_masks7[] = {m1, m1};
 constexpr uint32_t Atan_masks22[] = {m2, m2};
@@ -163,6 +174,7 @@ constexpr ArgSchema Atanh_args[] = {
 };
 constexpr ResultSchema Atanh_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Atanh_since[] = {0};
+constexpr std::string_view Atanh_variables[] = {"T"};
 constexpr OnnxOperand Atanh_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Atanh_masks9[] = {m1, m1};
 constexpr uint32_t Atanh_masks22[] = {m2, m2};
@@ -187,6 +199,7 @@ constexpr ArgSchema Attention_args[] = {
 };
 constexpr ResultSchema Attention_results[] = {{.name = "Y", .list = false}, {.name = "present_key", .list = false}, {.name = "present_value", .list = false}, {.name = "qk_matmul_output", .list = false}};
 constexpr uint8_t Attention_since[] = {0, 0, 0, 0, 0, 0, 24, 0, 0, 25, 0, 0, 25, 0, 0, 0};
+constexpr std::string_view Attention_variables[] = {"T1", "T2", "U"};
 constexpr OnnxOperand Attention_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::Unknown, false}, {2, DType::Unknown, true}, {0, DType::Unknown, true}, {1, DType::Unknown, true}, {-1, DType::I64, true}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {1, DType::Unknown, true}, {0, DType::Unknown, true}};
 constexpr uint32_t Attention_masks23[] = {m2, m2, m2, m5, m2, m2, 0, m2, m2, m2, m2};
 constexpr uint32_t Attention_masks24[] = {m2, m2, m2, m5, m2, m2, m3, m2, m2, m2, m2};
@@ -204,6 +217,7 @@ constexpr ArgSchema AveragePool_args[] = {
 };
 constexpr ResultSchema AveragePool_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t AveragePool_since[] = {0, 0, 0, 0, 19, 0, 0, 0};
+constexpr std::string_view AveragePool_variables[] = {"T"};
 constexpr OnnxOperand AveragePool_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t AveragePool_masks11[] = {m1, m1};
 constexpr uint32_t AveragePool_masks19[] = {m1, m1};
@@ -221,6 +235,7 @@ constexpr ArgSchema BatchNormalization_args[] = {
 };
 constexpr ResultSchema BatchNormalization_results[] = {{.name = "Y", .list = false}, {.name = "running_mean", .list = false}, {.name = "running_var", .list = false}};
 constexpr uint8_t BatchNormalization_since[] = {0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view BatchNormalization_variables[] = {"T", "T1", "T2"};
 constexpr OnnxOperand BatchNormalization_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {1, DType::Unknown, false}, {2, DType::Unknown, false}, {2, DType::Unknown, false}, {0, DType::Unknown, false}, {2, DType::Unknown, true}, {2, DType::Unknown, true}};
 constexpr uint32_t BatchNormalization_masks15[] = {m2, m2, m2, m2, m2, m2, m2, m2};
 constexpr OnnxForm BatchNormalization_forms[] = {{15, BatchNormalization_masks15}};
@@ -231,6 +246,7 @@ constexpr ArgSchema Bernoulli_args[] = {
 };
 constexpr ResultSchema Bernoulli_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Bernoulli_since[] = {0, 0, 0};
+constexpr std::string_view Bernoulli_variables[] = {"T1", "T2"};
 constexpr OnnxOperand Bernoulli_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t Bernoulli_masks15[] = {m1, m5};
 constexpr uint32_t Bernoulli_masks22[] = {m2, m5};
@@ -241,6 +257,7 @@ constexpr ArgSchema BitCast_args[] = {
 };
 constexpr ResultSchema BitCast_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t BitCast_since[] = {0, 0};
+constexpr std::string_view BitCast_variables[] = {"T1", "T2"};
 constexpr OnnxOperand BitCast_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t BitCast_masks26[] = {m6, m6};
 constexpr OnnxForm BitCast_forms[] = {{26, BitCast_masks26}};
@@ -251,6 +268,7 @@ constexpr ArgSchema BitShift_args[] = {
 };
 constexpr ResultSchema BitShift_results[] = {{.name = "Z", .list = false}};
 constexpr uint8_t BitShift_since[] = {0, 0, 0};
+constexpr std::string_view BitShift_variables[] = {"T"};
 constexpr OnnxOperand BitShift_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t BitShift_masks11[] = {m7, m7, m7};
 constexpr uint32_t BitShift_masks28[] = {m8, m8, m8};
@@ -261,6 +279,7 @@ constexpr ArgSchema BitwiseAnd_args[] = {
 };
 constexpr ResultSchema BitwiseAnd_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t BitwiseAnd_since[] = {0, 0};
+constexpr std::string_view BitwiseAnd_variables[] = {"T"};
 constexpr OnnxOperand BitwiseAnd_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t BitwiseAnd_masks18[] = {m8, m8, m8};
 constexpr OnnxForm BitwiseAnd_forms[] = {{18, BitwiseAnd_masks18}};
@@ -269,6 +288,7 @@ constexpr ArgSchema BitwiseNot_args[] = {
 };
 constexpr ResultSchema BitwiseNot_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t BitwiseNot_since[] = {0};
+constexpr std::string_view BitwiseNot_variables[] = {"T"};
 constexpr OnnxOperand BitwiseNot_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t BitwiseNot_masks18[] = {m8, m8};
 constexpr OnnxForm BitwiseNot_forms[] = {{18, BitwiseNot_masks18}};
@@ -278,6 +298,7 @@ constexpr ArgSchema BitwiseOr_args[] = {
 };
 constexpr ResultSchema BitwiseOr_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t BitwiseOr_since[] = {0, 0};
+constexpr std::string_view BitwiseOr_variables[] = {"T"};
 constexpr OnnxOperand BitwiseOr_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t BitwiseOr_masks18[] = {m8, m8, m8};
 constexpr OnnxForm BitwiseOr_forms[] = {{18, BitwiseOr_masks18}};
@@ -287,6 +308,7 @@ constexpr ArgSchema BitwiseXor_args[] = {
 };
 constexpr ResultSchema BitwiseXor_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t BitwiseXor_since[] = {0, 0};
+constexpr std::string_view BitwiseXor_variables[] = {"T"};
 constexpr OnnxOperand BitwiseXor_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t BitwiseXor_masks18[] = {m8, m8, m8};
 constexpr OnnxForm BitwiseXor_forms[] = {{18, BitwiseXor_masks18}};
@@ -297,6 +319,7 @@ constexpr ArgSchema BlackmanWindow_args[] = {
 };
 constexpr ResultSchema BlackmanWindow_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t BlackmanWindow_since[] = {0, 0, 0};
+constexpr std::string_view BlackmanWindow_variables[] = {"T1", "T2"};
 constexpr OnnxOperand BlackmanWindow_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t BlackmanWindow_masks17[] = {m9, m0};
 constexpr OnnxForm BlackmanWindow_forms[] = {{17, BlackmanWindow_masks17}};
@@ -308,6 +331,7 @@ constexpr ArgSchema Cast_args[] = {
 };
 constexpr ResultSchema Cast_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Cast_since[] = {0, 24, 19, 0};
+constexpr std::string_view Cast_variables[] = {"T1", "T2"};
 constexpr OnnxOperand Cast_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t Cast_masks13[] = {m5, m5};
 constexpr uint32_t Cast_masks19[] = {m10, m10};
@@ -325,6 +349,7 @@ constexpr ArgSchema CastLike_args[] = {
 };
 constexpr ResultSchema CastLike_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t CastLike_since[] = {0, 0, 24, 19};
+constexpr std::string_view CastLike_variables[] = {"T1", "T2"};
 constexpr OnnxOperand CastLike_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t CastLike_masks15[] = {m5, m5, m5};
 constexpr uint32_t CastLike_masks19[] = {m10, m10, m10};
@@ -342,6 +367,7 @@ constexpr ArgSchema CausalConvWithState_args[] = {
 };
 constexpr ResultSchema CausalConvWithState_results[] = {{.name = "output", .list = false}, {.name = "present_state", .list = false}};
 constexpr uint8_t CausalConvWithState_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view CausalConvWithState_variables[] = {"T"};
 constexpr OnnxOperand CausalConvWithState_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t CausalConvWithState_masks27[] = {m13, m13, m13, m13, m13, m13};
 constexpr OnnxForm CausalConvWithState_forms[] = {{27, CausalConvWithState_masks27}};
@@ -350,6 +376,7 @@ constexpr ArgSchema Ceil_args[] = {
 };
 constexpr ResultSchema Ceil_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Ceil_since[] = {0};
+constexpr std::string_view Ceil_variables[] = {"T"};
 constexpr OnnxOperand Ceil_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Ceil_masks13[] = {m2, m2};
 constexpr OnnxForm Ceil_forms[] = {{13, Ceil_masks13}};
@@ -359,6 +386,7 @@ constexpr ArgSchema Celu_args[] = {
 };
 constexpr ResultSchema Celu_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Celu_since[] = {0, 0};
+constexpr std::string_view Celu_variables[] = {"T"};
 constexpr OnnxOperand Celu_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Celu_masks12[] = {m14, m14};
 constexpr uint32_t Celu_masks28[] = {m2, m2};
@@ -370,6 +398,7 @@ constexpr ArgSchema CenterCropPad_args[] = {
 };
 constexpr ResultSchema CenterCropPad_results[] = {{.name = "output_data", .list = false}};
 constexpr uint8_t CenterCropPad_since[] = {0, 0, 0};
+constexpr std::string_view CenterCropPad_variables[] = {"T", "Tind"};
 constexpr OnnxOperand CenterCropPad_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t CenterCropPad_masks18[] = {m15, m9, m15};
 constexpr OnnxForm CenterCropPad_forms[] = {{18, CenterCropPad_masks18}};
@@ -380,6 +409,7 @@ constexpr ArgSchema Clip_args[] = {
 };
 constexpr ResultSchema Clip_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Clip_since[] = {0, 0, 0};
+constexpr std::string_view Clip_variables[] = {"T"};
 constexpr OnnxOperand Clip_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, false}};
 constexpr uint32_t Clip_masks13[] = {m0, m0, m0, m0};
 constexpr OnnxForm Clip_forms[] = {{13, Clip_masks13}};
@@ -393,6 +423,7 @@ constexpr ArgSchema Col2Im_args[] = {
 };
 constexpr ResultSchema Col2Im_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Col2Im_since[] = {0, 0, 0, 0, 0, 0};
+constexpr std::string_view Col2Im_variables[] = {"T"};
 constexpr OnnxOperand Col2Im_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}, {-1, DType::I64, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Col2Im_masks18[] = {m15, m3, m3, m15};
 constexpr OnnxForm Col2Im_forms[] = {{18, Col2Im_masks18}};
@@ -403,6 +434,7 @@ constexpr ArgSchema Compress_args[] = {
 };
 constexpr ResultSchema Compress_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Compress_since[] = {0, 0, 0};
+constexpr std::string_view Compress_variables[] = {"T", "T1"};
 constexpr OnnxOperand Compress_operands[] = {{0, DType::Unknown, false}, {1, DType::Bool, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Compress_masks11[] = {m16, m4, m16};
 constexpr uint32_t Compress_masks28[] = {m15, m4, m15};
@@ -413,6 +445,7 @@ constexpr ArgSchema Concat_args[] = {
 };
 constexpr ResultSchema Concat_results[] = {{.name = "concat_result", .list = false}};
 constexpr uint8_t Concat_since[] = {0, 0};
+constexpr std::string_view Concat_variables[] = {"T"};
 constexpr OnnxOperand Concat_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Concat_masks13[] = {m15, m15};
 constexpr OnnxForm Concat_forms[] = {{13, Concat_masks13}};
@@ -427,6 +460,7 @@ constexpr ArgSchema Constant_args[] = {
 };
 constexpr ResultSchema Constant_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Constant_since[] = {0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view Constant_variables[] = {"T"};
 constexpr OnnxOperand Constant_operands[] = {{0, DType::Unknown, false}};
 constexpr uint32_t Constant_masks13[] = {m15};
 constexpr uint32_t Constant_masks19[] = {m17};
@@ -441,6 +475,7 @@ constexpr ArgSchema ConstantOfShape_args[] = {
 };
 constexpr ResultSchema ConstantOfShape_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t ConstantOfShape_since[] = {0, 0};
+constexpr std::string_view ConstantOfShape_variables[] = {"T1", "T2"};
 constexpr OnnxOperand ConstantOfShape_operands[] = {{0, DType::I64, false}, {1, DType::Unknown, false}};
 constexpr uint32_t ConstantOfShape_masks9[] = {m3, m19};
 constexpr uint32_t ConstantOfShape_masks20[] = {m3, m10};
@@ -462,6 +497,7 @@ constexpr ArgSchema Conv_args[] = {
 };
 constexpr ResultSchema Conv_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Conv_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view Conv_variables[] = {"T"};
 constexpr OnnxOperand Conv_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {0, DType::Unknown, false}};
 constexpr uint32_t Conv_masks11[] = {m1, m1, m1, m1};
 constexpr uint32_t Conv_masks22[] = {m2, m2, m2, m2};
@@ -480,6 +516,7 @@ constexpr ArgSchema ConvInteger_args[] = {
 };
 constexpr ResultSchema ConvInteger_results[] = {{.name = "y", .list = false}};
 constexpr uint8_t ConvInteger_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view ConvInteger_variables[] = {"T1", "T2", "T3"};
 constexpr OnnxOperand ConvInteger_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, true}, {1, DType::Unknown, true}, {2, DType::I32, false}};
 constexpr uint32_t ConvInteger_masks10[] = {m20, m20, m20, m20, m21};
 constexpr OnnxForm ConvInteger_forms[] = {{10, ConvInteger_masks10}};
@@ -498,6 +535,7 @@ constexpr ArgSchema ConvTranspose_args[] = {
 };
 constexpr ResultSchema ConvTranspose_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t ConvTranspose_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view ConvTranspose_variables[] = {"T"};
 constexpr OnnxOperand ConvTranspose_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ConvTranspose_masks11[] = {m1, m1, m1, m1};
 constexpr uint32_t ConvTranspose_masks22[] = {m2, m2, m2, m2};
@@ -507,6 +545,7 @@ constexpr ArgSchema Cos_args[] = {
 };
 constexpr ResultSchema Cos_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Cos_since[] = {0};
+constexpr std::string_view Cos_variables[] = {"T"};
 constexpr OnnxOperand Cos_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Cos_masks7[] = {m1, m1};
 constexpr uint32_t Cos_masks22[] = {m2, m2};
@@ -516,6 +555,7 @@ constexpr ArgSchema Cosh_args[] = {
 };
 constexpr ResultSchema Cosh_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Cosh_since[] = {0};
+constexpr std::string_view Cosh_variables[] = {"T"};
 constexpr OnnxOperand Cosh_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Cosh_masks9[] = {m1, m1};
 constexpr uint32_t Cosh_masks22[] = {m2, m2};
@@ -528,6 +568,7 @@ constexpr ArgSchema CumProd_args[] = {
 };
 constexpr ResultSchema CumProd_results[] = {{.name = "y", .list = false}};
 constexpr uint8_t CumProd_since[] = {0, 0, 0, 0};
+constexpr std::string_view CumProd_variables[] = {"T", "T2"};
 constexpr OnnxOperand CumProd_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t CumProd_masks26[] = {m22, m9, m22};
 constexpr OnnxForm CumProd_forms[] = {{26, CumProd_masks26}};
@@ -539,6 +580,7 @@ constexpr ArgSchema CumSum_args[] = {
 };
 constexpr ResultSchema CumSum_results[] = {{.name = "y", .list = false}};
 constexpr uint8_t CumSum_since[] = {0, 0, 0, 0};
+constexpr std::string_view CumSum_variables[] = {"T", "T2"};
 constexpr OnnxOperand CumSum_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t CumSum_masks14[] = {m22, m9, m22};
 constexpr OnnxForm CumSum_forms[] = {{14, CumSum_masks14}};
@@ -552,6 +594,7 @@ constexpr ArgSchema DFT_args[] = {
 };
 constexpr ResultSchema DFT_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t DFT_since[] = {0, 0, 20, 0, 0, 0};
+constexpr std::string_view DFT_variables[] = {"T1", "T2"};
 constexpr OnnxOperand DFT_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, true}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t DFT_masks17[] = {m2, m9, 0, m2};
 constexpr uint32_t DFT_masks20[] = {m2, m9, m3, m2};
@@ -571,6 +614,7 @@ constexpr ArgSchema DeformConv_args[] = {
 };
 constexpr ResultSchema DeformConv_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t DeformConv_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view DeformConv_variables[] = {"T"};
 constexpr OnnxOperand DeformConv_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, false}};
 constexpr uint32_t DeformConv_masks19[] = {m1, m1, m1, m1, m1, m1};
 constexpr uint32_t DeformConv_masks22[] = {m2, m2, m2, m2, m2, m2};
@@ -582,6 +626,7 @@ constexpr ArgSchema DepthToSpace_args[] = {
 };
 constexpr ResultSchema DepthToSpace_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t DepthToSpace_since[] = {0, 0, 0};
+constexpr std::string_view DepthToSpace_variables[] = {"T"};
 constexpr OnnxOperand DepthToSpace_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t DepthToSpace_masks13[] = {m15, m15};
 constexpr uint32_t DepthToSpace_masks28[] = {m15, m15};
@@ -596,6 +641,7 @@ constexpr ArgSchema DequantizeLinear_args[] = {
 };
 constexpr ResultSchema DequantizeLinear_results[] = {{.name = "y", .list = false}};
 constexpr uint8_t DequantizeLinear_since[] = {0, 0, 0, 0, 21, 23};
+constexpr std::string_view DequantizeLinear_variables[] = {"T1", "T2", "T3"};
 constexpr OnnxOperand DequantizeLinear_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, true}, {2, DType::Unknown, false}};
 constexpr uint32_t DequantizeLinear_masks13[] = {m23, m14, m23, m14};
 constexpr uint32_t DequantizeLinear_masks19[] = {m24, m13, m24, m13};
@@ -610,6 +656,7 @@ constexpr ArgSchema Det_args[] = {
 };
 constexpr ResultSchema Det_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Det_since[] = {0};
+constexpr std::string_view Det_variables[] = {"T"};
 constexpr OnnxOperand Det_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Det_masks11[] = {m1, m1};
 constexpr uint32_t Det_masks22[] = {m2, m2};
@@ -620,6 +667,7 @@ constexpr ArgSchema Div_args[] = {
 };
 constexpr ResultSchema Div_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Div_since[] = {0, 0};
+constexpr std::string_view Div_variables[] = {"T"};
 constexpr OnnxOperand Div_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Div_masks14[] = {m0, m0, m0};
 constexpr OnnxForm Div_forms[] = {{14, Div_masks14}};
@@ -631,6 +679,7 @@ constexpr ArgSchema Dropout_args[] = {
 };
 constexpr ResultSchema Dropout_results[] = {{.name = "output", .list = false}, {.name = "mask", .list = false}};
 constexpr uint8_t Dropout_since[] = {0, 0, 0, 0};
+constexpr std::string_view Dropout_variables[] = {"T", "T1", "T2"};
 constexpr OnnxOperand Dropout_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, true}, {2, DType::Bool, true}, {0, DType::Unknown, false}, {2, DType::Bool, true}};
 constexpr uint32_t Dropout_masks13[] = {m2, m1, m4, m2, m4};
 constexpr uint32_t Dropout_masks22[] = {m27, m27, m4, m27, m4};
@@ -640,6 +689,7 @@ constexpr ArgSchema DynamicQuantizeLinear_args[] = {
 };
 constexpr ResultSchema DynamicQuantizeLinear_results[] = {{.name = "y", .list = false}, {.name = "y_scale", .list = false}, {.name = "y_zero_point", .list = false}};
 constexpr uint8_t DynamicQuantizeLinear_since[] = {0};
+constexpr std::string_view DynamicQuantizeLinear_variables[] = {"T1", "T2"};
 constexpr OnnxOperand DynamicQuantizeLinear_operands[] = {{0, DType::F32, false}, {1, DType::U8, false}, {-1, DType::F32, false}, {1, DType::U8, false}};
 constexpr uint32_t DynamicQuantizeLinear_masks11[] = {m14, m28, m14, m28};
 constexpr OnnxForm DynamicQuantizeLinear_forms[] = {{11, DynamicQuantizeLinear_masks11}};
@@ -649,6 +699,7 @@ constexpr ArgSchema Einsum_args[] = {
 };
 constexpr ResultSchema Einsum_results[] = {{.name = "Output", .list = false}};
 constexpr uint8_t Einsum_since[] = {0, 0};
+constexpr std::string_view Einsum_variables[] = {"T"};
 constexpr OnnxOperand Einsum_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Einsum_masks12[] = {m29, m29};
 constexpr uint32_t Einsum_masks28[] = {m0, m0};
@@ -659,6 +710,7 @@ constexpr ArgSchema Elu_args[] = {
 };
 constexpr ResultSchema Elu_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Elu_since[] = {0, 0};
+constexpr std::string_view Elu_variables[] = {"T"};
 constexpr OnnxOperand Elu_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Elu_masks6[] = {m1, m1};
 constexpr uint32_t Elu_masks22[] = {m2, m2};
@@ -669,6 +721,7 @@ constexpr ArgSchema Equal_args[] = {
 };
 constexpr ResultSchema Equal_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Equal_since[] = {0, 0};
+constexpr std::string_view Equal_variables[] = {"T", "T1"};
 constexpr OnnxOperand Equal_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::Bool, false}};
 constexpr uint32_t Equal_masks13[] = {m5, m5, m4};
 constexpr uint32_t Equal_masks19[] = {m5, m5, m4};
@@ -678,6 +731,7 @@ constexpr ArgSchema Erf_args[] = {
 };
 constexpr ResultSchema Erf_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Erf_since[] = {0};
+constexpr std::string_view Erf_variables[] = {"T"};
 constexpr OnnxOperand Erf_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Erf_masks13[] = {m2, m2};
 constexpr OnnxForm Erf_forms[] = {{13, Erf_masks13}};
@@ -686,6 +740,7 @@ constexpr ArgSchema Exp_args[] = {
 };
 constexpr ResultSchema Exp_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Exp_since[] = {0};
+constexpr std::string_view Exp_variables[] = {"T"};
 constexpr OnnxOperand Exp_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Exp_masks13[] = {m2, m2};
 constexpr OnnxForm Exp_forms[] = {{13, Exp_masks13}};
@@ -695,6 +750,7 @@ constexpr ArgSchema Expand_args[] = {
 };
 constexpr ResultSchema Expand_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Expand_since[] = {0, 0};
+constexpr std::string_view Expand_variables[] = {"T"};
 constexpr OnnxOperand Expand_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Expand_masks13[] = {m15, m3, m15};
 constexpr OnnxForm Expand_forms[] = {{13, Expand_masks13}};
@@ -705,6 +761,7 @@ constexpr ArgSchema EyeLike_args[] = {
 };
 constexpr ResultSchema EyeLike_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t EyeLike_since[] = {0, 0, 0};
+constexpr std::string_view EyeLike_variables[] = {"T1", "T2"};
 constexpr OnnxOperand EyeLike_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t EyeLike_masks9[] = {m19, m19};
 constexpr uint32_t EyeLike_masks22[] = {m5, m5};
@@ -715,6 +772,7 @@ constexpr ArgSchema Flatten_args[] = {
 };
 constexpr ResultSchema Flatten_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Flatten_since[] = {0, 0};
+constexpr std::string_view Flatten_variables[] = {"T"};
 constexpr OnnxOperand Flatten_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Flatten_masks13[] = {m15, m15};
 constexpr uint32_t Flatten_masks21[] = {m18, m18};
@@ -727,6 +785,7 @@ constexpr ArgSchema Floor_args[] = {
 };
 constexpr ResultSchema Floor_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Floor_since[] = {0};
+constexpr std::string_view Floor_variables[] = {"T"};
 constexpr OnnxOperand Floor_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Floor_masks13[] = {m2, m2};
 constexpr OnnxForm Floor_forms[] = {{13, Floor_masks13}};
@@ -748,6 +807,7 @@ constexpr ArgSchema GRU_args[] = {
 };
 constexpr ResultSchema GRU_results[] = {{.name = "Y", .list = false}, {.name = "Y_h", .list = false}};
 constexpr uint8_t GRU_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view GRU_variables[] = {"T", "T1"};
 constexpr OnnxOperand GRU_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {1, DType::I32, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}};
 constexpr uint32_t GRU_masks14[] = {m1, m1, m1, m1, m21, m1, m1, m1};
 constexpr uint32_t GRU_masks22[] = {m2, m2, m2, m2, m21, m2, m2, m2};
@@ -759,6 +819,7 @@ constexpr ArgSchema Gather_args[] = {
 };
 constexpr ResultSchema Gather_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Gather_since[] = {0, 0, 0};
+constexpr std::string_view Gather_variables[] = {"T", "Tind"};
 constexpr OnnxOperand Gather_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Gather_masks13[] = {m15, m9, m15};
 constexpr OnnxForm Gather_forms[] = {{13, Gather_masks13}};
@@ -769,6 +830,7 @@ constexpr ArgSchema GatherElements_args[] = {
 };
 constexpr ResultSchema GatherElements_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t GatherElements_since[] = {0, 0, 0};
+constexpr std::string_view GatherElements_variables[] = {"T", "Tind"};
 constexpr OnnxOperand GatherElements_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t GatherElements_masks13[] = {m15, m9, m15};
 constexpr OnnxForm GatherElements_forms[] = {{13, GatherElements_masks13}};
@@ -779,6 +841,7 @@ constexpr ArgSchema GatherND_args[] = {
 };
 constexpr ResultSchema GatherND_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t GatherND_since[] = {0, 0, 0};
+constexpr std::string_view GatherND_variables[] = {"T"};
 constexpr OnnxOperand GatherND_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}, {0, DType::Unknown, false}};
 constexpr uint32_t GatherND_masks13[] = {m15, m3, m15};
 constexpr OnnxForm GatherND_forms[] = {{13, GatherND_masks13}};
@@ -788,6 +851,7 @@ constexpr ArgSchema Gelu_args[] = {
 };
 constexpr ResultSchema Gelu_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Gelu_since[] = {0, 0};
+constexpr std::string_view Gelu_variables[] = {"T"};
 constexpr OnnxOperand Gelu_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Gelu_masks20[] = {m2, m2};
 constexpr OnnxForm Gelu_forms[] = {{20, Gelu_masks20}};
@@ -802,6 +866,7 @@ constexpr ArgSchema Gemm_args[] = {
 };
 constexpr ResultSchema Gemm_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Gemm_since[] = {0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view Gemm_variables[] = {"T"};
 constexpr OnnxOperand Gemm_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {0, DType::Unknown, false}};
 constexpr uint32_t Gemm_masks13[] = {m22, m22, m22, m22};
 constexpr OnnxForm Gemm_forms[] = {{13, Gemm_masks13}};
@@ -810,6 +875,7 @@ constexpr ArgSchema GlobalAveragePool_args[] = {
 };
 constexpr ResultSchema GlobalAveragePool_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t GlobalAveragePool_since[] = {0};
+constexpr std::string_view GlobalAveragePool_variables[] = {"T"};
 constexpr OnnxOperand GlobalAveragePool_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t GlobalAveragePool_masks1[] = {m1, m1};
 constexpr uint32_t GlobalAveragePool_masks22[] = {m2, m2};
@@ -820,6 +886,7 @@ constexpr ArgSchema GlobalLpPool_args[] = {
 };
 constexpr ResultSchema GlobalLpPool_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t GlobalLpPool_since[] = {0, 0};
+constexpr std::string_view GlobalLpPool_variables[] = {"T"};
 constexpr OnnxOperand GlobalLpPool_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t GlobalLpPool_masks2[] = {m1, m1};
 constexpr uint32_t GlobalLpPool_masks22[] = {m2, m2};
@@ -829,6 +896,7 @@ constexpr ArgSchema GlobalMaxPool_args[] = {
 };
 constexpr ResultSchema GlobalMaxPool_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t GlobalMaxPool_since[] = {0};
+constexpr std::string_view GlobalMaxPool_variables[] = {"T"};
 constexpr OnnxOperand GlobalMaxPool_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t GlobalMaxPool_masks1[] = {m1, m1};
 constexpr uint32_t GlobalMaxPool_masks22[] = {m2, m2};
@@ -839,6 +907,7 @@ constexpr ArgSchema Greater_args[] = {
 };
 constexpr ResultSchema Greater_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Greater_since[] = {0, 0};
+constexpr std::string_view Greater_variables[] = {"T", "T1"};
 constexpr OnnxOperand Greater_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::Bool, false}};
 constexpr uint32_t Greater_masks13[] = {m0, m0, m4};
 constexpr OnnxForm Greater_forms[] = {{13, Greater_masks13}};
@@ -848,6 +917,7 @@ constexpr ArgSchema GreaterOrEqual_args[] = {
 };
 constexpr ResultSchema GreaterOrEqual_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t GreaterOrEqual_since[] = {0, 0};
+constexpr std::string_view GreaterOrEqual_variables[] = {"T", "T1"};
 constexpr OnnxOperand GreaterOrEqual_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::Bool, false}};
 constexpr uint32_t GreaterOrEqual_masks16[] = {m0, m0, m4};
 constexpr OnnxForm GreaterOrEqual_forms[] = {{16, GreaterOrEqual_masks16}};
@@ -860,6 +930,7 @@ constexpr ArgSchema GridSample_args[] = {
 };
 constexpr ResultSchema GridSample_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t GridSample_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view GridSample_variables[] = {"T1", "T2"};
 constexpr OnnxOperand GridSample_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t GridSample_masks16[] = {m16, m1, m16};
 constexpr uint32_t GridSample_masks20[] = {m16, m1, m16};
@@ -875,6 +946,7 @@ constexpr ArgSchema GroupNormalization_args[] = {
 };
 constexpr ResultSchema GroupNormalization_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t GroupNormalization_since[] = {0, 0, 0, 0, 0, 21};
+constexpr std::string_view GroupNormalization_variables[] = {"T"};
 constexpr OnnxOperand GroupNormalization_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t GroupNormalization_masks18[] = {m2, m2, m2, m2};
 constexpr uint32_t GroupNormalization_masks21[] = {m2, m2, m2, m2};
@@ -886,6 +958,7 @@ constexpr ArgSchema HammingWindow_args[] = {
 };
 constexpr ResultSchema HammingWindow_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t HammingWindow_since[] = {0, 0, 0};
+constexpr std::string_view HammingWindow_variables[] = {"T1", "T2"};
 constexpr OnnxOperand HammingWindow_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t HammingWindow_masks17[] = {m9, m0};
 constexpr OnnxForm HammingWindow_forms[] = {{17, HammingWindow_masks17}};
@@ -896,6 +969,7 @@ constexpr ArgSchema HannWindow_args[] = {
 };
 constexpr ResultSchema HannWindow_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t HannWindow_since[] = {0, 0, 0};
+constexpr std::string_view HannWindow_variables[] = {"T1", "T2"};
 constexpr OnnxOperand HannWindow_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t HannWindow_masks17[] = {m9, m0};
 constexpr OnnxForm HannWindow_forms[] = {{17, HannWindow_masks17}};
@@ -906,6 +980,7 @@ constexpr ArgSchema HardSigmoid_args[] = {
 };
 constexpr ResultSchema HardSigmoid_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t HardSigmoid_since[] = {0, 0, 0};
+constexpr std::string_view HardSigmoid_variables[] = {"T"};
 constexpr OnnxOperand HardSigmoid_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t HardSigmoid_masks6[] = {m1, m1};
 constexpr uint32_t HardSigmoid_masks22[] = {m2, m2};
@@ -915,6 +990,7 @@ constexpr ArgSchema HardSwish_args[] = {
 };
 constexpr ResultSchema HardSwish_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t HardSwish_since[] = {0};
+constexpr std::string_view HardSwish_variables[] = {"T"};
 constexpr OnnxOperand HardSwish_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t HardSwish_masks14[] = {m1, m1};
 constexpr uint32_t HardSwish_masks22[] = {m2, m2};
@@ -925,6 +1001,7 @@ constexpr ArgSchema Hardmax_args[] = {
 };
 constexpr ResultSchema Hardmax_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Hardmax_since[] = {0, 0};
+constexpr std::string_view Hardmax_variables[] = {"T"};
 constexpr OnnxOperand Hardmax_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Hardmax_masks13[] = {m2, m2};
 constexpr OnnxForm Hardmax_forms[] = {{13, Hardmax_masks13}};
@@ -933,6 +1010,7 @@ constexpr ArgSchema Identity_args[] = {
 };
 constexpr ResultSchema Identity_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Identity_since[] = {0};
+constexpr std::string_view Identity_variables[] = {"V"};
 constexpr OnnxOperand Identity_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Identity_masks16[] = {m15, m15};
 constexpr uint32_t Identity_masks19[] = {m17, m17};
@@ -948,6 +1026,7 @@ constexpr ArgSchema If_args[] = {
 };
 constexpr ResultSchema If_results[] = {{.name = "outputs", .list = true}};
 constexpr uint8_t If_since[] = {0, 0, 0};
+constexpr std::string_view If_variables[] = {"B", "V"};
 constexpr OnnxOperand If_operands[] = {{0, DType::Bool, false}, {1, DType::Unknown, false}};
 constexpr uint32_t If_masks16[] = {m4, m15};
 constexpr uint32_t If_masks19[] = {m4, m17};
@@ -964,6 +1043,7 @@ constexpr ArgSchema InstanceNormalization_args[] = {
 };
 constexpr ResultSchema InstanceNormalization_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t InstanceNormalization_since[] = {0, 0, 0, 0};
+constexpr std::string_view InstanceNormalization_variables[] = {"T"};
 constexpr OnnxOperand InstanceNormalization_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t InstanceNormalization_masks6[] = {m1, m1, m1, m1};
 constexpr uint32_t InstanceNormalization_masks22[] = {m2, m2, m2, m2};
@@ -975,6 +1055,7 @@ constexpr ArgSchema IsInf_args[] = {
 };
 constexpr ResultSchema IsInf_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t IsInf_since[] = {0, 0, 0};
+constexpr std::string_view IsInf_variables[] = {"T1", "T2"};
 constexpr OnnxOperand IsInf_operands[] = {{0, DType::Unknown, false}, {1, DType::Bool, false}};
 constexpr uint32_t IsInf_masks10[] = {m30, m4};
 constexpr uint32_t IsInf_masks20[] = {m27, m4};
@@ -984,6 +1065,7 @@ constexpr ArgSchema IsNaN_args[] = {
 };
 constexpr ResultSchema IsNaN_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t IsNaN_since[] = {0};
+constexpr std::string_view IsNaN_variables[] = {"T1", "T2"};
 constexpr OnnxOperand IsNaN_operands[] = {{0, DType::Unknown, false}, {1, DType::Bool, false}};
 constexpr uint32_t IsNaN_masks13[] = {m2, m4};
 constexpr uint32_t IsNaN_masks20[] = {m27, m4};
@@ -997,6 +1079,7 @@ constexpr ArgSchema LRN_args[] = {
 };
 constexpr ResultSchema LRN_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t LRN_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view LRN_variables[] = {"T"};
 constexpr OnnxOperand LRN_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t LRN_masks13[] = {m2, m2};
 constexpr OnnxForm LRN_forms[] = {{13, LRN_masks13}};
@@ -1020,6 +1103,7 @@ constexpr ArgSchema LSTM_args[] = {
 };
 constexpr ResultSchema LSTM_results[] = {{.name = "Y", .list = false}, {.name = "Y_h", .list = false}, {.name = "Y_c", .list = false}};
 constexpr uint8_t LSTM_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view LSTM_variables[] = {"T", "T1"};
 constexpr OnnxOperand LSTM_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {1, DType::I32, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}};
 constexpr uint32_t LSTM_masks14[] = {m1, m1, m1, m1, m21, m1, m1, m1, m1, m1, m1};
 constexpr uint32_t LSTM_masks22[] = {m2, m2, m2, m2, m21, m2, m2, m2, m2, m2, m2};
@@ -1034,6 +1118,7 @@ constexpr ArgSchema LayerNormalization_args[] = {
 };
 constexpr ResultSchema LayerNormalization_results[] = {{.name = "Y", .list = false}, {.name = "Mean", .list = false}, {.name = "InvStdDev", .list = false}};
 constexpr uint8_t LayerNormalization_since[] = {0, 0, 0, 0, 0, 0};
+constexpr std::string_view LayerNormalization_variables[] = {"T", "U"};
 constexpr OnnxOperand LayerNormalization_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {0, DType::Unknown, false}, {1, DType::Unknown, true}, {1, DType::Unknown, true}};
 constexpr uint32_t LayerNormalization_masks17[] = {m2, m2, m2, m2, m31, m31};
 constexpr OnnxForm LayerNormalization_forms[] = {{17, LayerNormalization_masks17}};
@@ -1043,6 +1128,7 @@ constexpr ArgSchema LeakyRelu_args[] = {
 };
 constexpr ResultSchema LeakyRelu_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t LeakyRelu_since[] = {0, 0};
+constexpr std::string_view LeakyRelu_variables[] = {"T"};
 constexpr OnnxOperand LeakyRelu_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t LeakyRelu_masks16[] = {m2, m2};
 constexpr OnnxForm LeakyRelu_forms[] = {{16, LeakyRelu_masks16}};
@@ -1052,6 +1138,7 @@ constexpr ArgSchema Less_args[] = {
 };
 constexpr ResultSchema Less_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Less_since[] = {0, 0};
+constexpr std::string_view Less_variables[] = {"T", "T1"};
 constexpr OnnxOperand Less_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::Bool, false}};
 constexpr uint32_t Less_masks13[] = {m0, m0, m4};
 constexpr OnnxForm Less_forms[] = {{13, Less_masks13}};
@@ -1061,6 +1148,7 @@ constexpr ArgSchema LessOrEqual_args[] = {
 };
 constexpr ResultSchema LessOrEqual_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t LessOrEqual_since[] = {0, 0};
+constexpr std::string_view LessOrEqual_variables[] = {"T", "T1"};
 constexpr OnnxOperand LessOrEqual_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::Bool, false}};
 constexpr uint32_t LessOrEqual_masks16[] = {m0, m0, m4};
 constexpr OnnxForm LessOrEqual_forms[] = {{16, LessOrEqual_masks16}};
@@ -1079,6 +1167,7 @@ constexpr ArgSchema LinearAttention_args[] = {
 };
 constexpr ResultSchema LinearAttention_results[] = {{.name = "output", .list = false}, {.name = "present_state", .list = false}};
 constexpr uint8_t LinearAttention_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view LinearAttention_variables[] = {"T", "S"};
 constexpr OnnxOperand LinearAttention_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t LinearAttention_masks27[] = {m13, m13, m13, m13, m13, m13, m13, m13};
 constexpr OnnxForm LinearAttention_forms[] = {{27, LinearAttention_masks27}};
@@ -1087,6 +1176,7 @@ constexpr ArgSchema Log_args[] = {
 };
 constexpr ResultSchema Log_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Log_since[] = {0};
+constexpr std::string_view Log_variables[] = {"T"};
 constexpr OnnxOperand Log_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Log_masks13[] = {m2, m2};
 constexpr OnnxForm Log_forms[] = {{13, Log_masks13}};
@@ -1096,6 +1186,7 @@ constexpr ArgSchema LogSoftmax_args[] = {
 };
 constexpr ResultSchema LogSoftmax_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t LogSoftmax_since[] = {0, 0};
+constexpr std::string_view LogSoftmax_variables[] = {"T"};
 constexpr OnnxOperand LogSoftmax_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t LogSoftmax_masks13[] = {m2, m2};
 constexpr OnnxForm LogSoftmax_forms[] = {{13, LogSoftmax_masks13}};
@@ -1107,6 +1198,7 @@ constexpr ArgSchema Loop_args[] = {
 };
 constexpr ResultSchema Loop_results[] = {{.name = "v_final_and_scan_outputs", .list = true}};
 constexpr uint8_t Loop_since[] = {0, 0, 0, 0};
+constexpr std::string_view Loop_variables[] = {"I", "B", "V"};
 constexpr OnnxOperand Loop_operands[] = {{0, DType::I64, true}, {1, DType::Bool, true}, {2, DType::Unknown, false}, {2, DType::Unknown, false}};
 constexpr uint32_t Loop_masks16[] = {m3, m4, m15, m15};
 constexpr uint32_t Loop_masks19[] = {m3, m4, m17, m17};
@@ -1122,6 +1214,7 @@ constexpr ArgSchema LpNormalization_args[] = {
 };
 constexpr ResultSchema LpNormalization_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t LpNormalization_since[] = {0, 0, 0};
+constexpr std::string_view LpNormalization_variables[] = {"T"};
 constexpr OnnxOperand LpNormalization_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t LpNormalization_masks1[] = {m1, m1};
 constexpr uint32_t LpNormalization_masks22[] = {m2, m2};
@@ -1138,6 +1231,7 @@ constexpr ArgSchema LpPool_args[] = {
 };
 constexpr ResultSchema LpPool_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t LpPool_since[] = {0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view LpPool_variables[] = {"T"};
 constexpr OnnxOperand LpPool_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t LpPool_masks18[] = {m1, m1};
 constexpr uint32_t LpPool_masks22[] = {m2, m2};
@@ -1148,6 +1242,7 @@ constexpr ArgSchema MatMul_args[] = {
 };
 constexpr ResultSchema MatMul_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t MatMul_since[] = {0, 0};
+constexpr std::string_view MatMul_variables[] = {"T"};
 constexpr OnnxOperand MatMul_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t MatMul_masks13[] = {m22, m22, m22};
 constexpr OnnxForm MatMul_forms[] = {{13, MatMul_masks13}};
@@ -1159,6 +1254,7 @@ constexpr ArgSchema MatMulInteger_args[] = {
 };
 constexpr ResultSchema MatMulInteger_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t MatMulInteger_since[] = {0, 0, 0, 0};
+constexpr std::string_view MatMulInteger_variables[] = {"T1", "T2", "T3"};
 constexpr OnnxOperand MatMulInteger_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, true}, {1, DType::Unknown, true}, {2, DType::I32, false}};
 constexpr uint32_t MatMulInteger_masks10[] = {m20, m20, m20, m20, m21};
 constexpr OnnxForm MatMulInteger_forms[] = {{10, MatMulInteger_masks10}};
@@ -1167,6 +1263,7 @@ constexpr ArgSchema Max_args[] = {
 };
 constexpr ResultSchema Max_results[] = {{.name = "max", .list = false}};
 constexpr uint8_t Max_since[] = {0};
+constexpr std::string_view Max_variables[] = {"T"};
 constexpr OnnxOperand Max_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Max_masks13[] = {m0, m0};
 constexpr OnnxForm Max_forms[] = {{13, Max_masks13}};
@@ -1182,6 +1279,7 @@ constexpr ArgSchema MaxPool_args[] = {
 };
 constexpr ResultSchema MaxPool_results[] = {{.name = "Y", .list = false}, {.name = "Indices", .list = false}};
 constexpr uint8_t MaxPool_since[] = {0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view MaxPool_variables[] = {"T", "I"};
 constexpr OnnxOperand MaxPool_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::I64, true}};
 constexpr uint32_t MaxPool_masks12[] = {m32, m32, m3};
 constexpr uint32_t MaxPool_masks22[] = {m33, m33, m3};
@@ -1194,6 +1292,7 @@ constexpr ArgSchema MaxRoiPool_args[] = {
 };
 constexpr ResultSchema MaxRoiPool_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t MaxRoiPool_since[] = {0, 0, 0, 0};
+constexpr std::string_view MaxRoiPool_variables[] = {"T"};
 constexpr OnnxOperand MaxRoiPool_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t MaxRoiPool_masks1[] = {m1, m1, m1};
 constexpr uint32_t MaxRoiPool_masks22[] = {m2, m2, m2};
@@ -1208,6 +1307,7 @@ constexpr ArgSchema MaxUnpool_args[] = {
 };
 constexpr ResultSchema MaxUnpool_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t MaxUnpool_since[] = {0, 0, 0, 0, 0, 0};
+constexpr std::string_view MaxUnpool_variables[] = {"T1", "T2"};
 constexpr OnnxOperand MaxUnpool_operands[] = {{0, DType::Unknown, false}, {1, DType::I64, false}, {1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t MaxUnpool_masks11[] = {m1, m3, m3, m1};
 constexpr uint32_t MaxUnpool_masks22[] = {m2, m3, m3, m2};
@@ -1217,6 +1317,7 @@ constexpr ArgSchema Mean_args[] = {
 };
 constexpr ResultSchema Mean_results[] = {{.name = "mean", .list = false}};
 constexpr uint8_t Mean_since[] = {0};
+constexpr std::string_view Mean_variables[] = {"T"};
 constexpr OnnxOperand Mean_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Mean_masks13[] = {m2, m2};
 constexpr OnnxForm Mean_forms[] = {{13, Mean_masks13}};
@@ -1226,6 +1327,7 @@ constexpr ArgSchema MeanVarianceNormalization_args[] = {
 };
 constexpr ResultSchema MeanVarianceNormalization_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t MeanVarianceNormalization_since[] = {0, 0};
+constexpr std::string_view MeanVarianceNormalization_variables[] = {"T"};
 constexpr OnnxOperand MeanVarianceNormalization_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t MeanVarianceNormalization_masks13[] = {m2, m2};
 constexpr OnnxForm MeanVarianceNormalization_forms[] = {{13, MeanVarianceNormalization_masks13}};
@@ -1239,6 +1341,7 @@ constexpr ArgSchema MelWeightMatrix_args[] = {
 };
 constexpr ResultSchema MelWeightMatrix_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t MelWeightMatrix_since[] = {0, 0, 0, 0, 0, 0};
+constexpr std::string_view MelWeightMatrix_variables[] = {"T1", "T2", "T3"};
 constexpr OnnxOperand MelWeightMatrix_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::Unknown, false}, {1, DType::Unknown, false}, {2, DType::Unknown, false}};
 constexpr uint32_t MelWeightMatrix_masks17[] = {m9, m9, m9, m2, m2, m0};
 constexpr OnnxForm MelWeightMatrix_forms[] = {{17, MelWeightMatrix_masks17}};
@@ -1247,6 +1350,7 @@ constexpr ArgSchema Min_args[] = {
 };
 constexpr ResultSchema Min_results[] = {{.name = "min", .list = false}};
 constexpr uint8_t Min_since[] = {0};
+constexpr std::string_view Min_variables[] = {"T"};
 constexpr OnnxOperand Min_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Min_masks13[] = {m0, m0};
 constexpr OnnxForm Min_forms[] = {{13, Min_masks13}};
@@ -1255,6 +1359,7 @@ constexpr ArgSchema Mish_args[] = {
 };
 constexpr ResultSchema Mish_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Mish_since[] = {0};
+constexpr std::string_view Mish_variables[] = {"T"};
 constexpr OnnxOperand Mish_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Mish_masks18[] = {m1, m1};
 constexpr uint32_t Mish_masks22[] = {m2, m2};
@@ -1266,6 +1371,7 @@ constexpr ArgSchema Mod_args[] = {
 };
 constexpr ResultSchema Mod_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Mod_since[] = {0, 0, 0};
+constexpr std::string_view Mod_variables[] = {"T"};
 constexpr OnnxOperand Mod_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Mod_masks13[] = {m0, m0, m0};
 constexpr uint32_t Mod_masks28[] = {m0, m0, m0};
@@ -1276,6 +1382,7 @@ constexpr ArgSchema Mul_args[] = {
 };
 constexpr ResultSchema Mul_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Mul_since[] = {0, 0};
+constexpr std::string_view Mul_variables[] = {"T"};
 constexpr OnnxOperand Mul_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Mul_masks14[] = {m0, m0, m0};
 constexpr OnnxForm Mul_forms[] = {{14, Mul_masks14}};
@@ -1287,6 +1394,7 @@ constexpr ArgSchema Multinomial_args[] = {
 };
 constexpr ResultSchema Multinomial_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Multinomial_since[] = {0, 0, 0, 0};
+constexpr std::string_view Multinomial_variables[] = {"T1", "T2"};
 constexpr OnnxOperand Multinomial_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t Multinomial_masks7[] = {m1, m9};
 constexpr uint32_t Multinomial_masks22[] = {m2, m9};
@@ -1296,6 +1404,7 @@ constexpr ArgSchema Neg_args[] = {
 };
 constexpr ResultSchema Neg_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Neg_since[] = {0};
+constexpr std::string_view Neg_variables[] = {"T"};
 constexpr OnnxOperand Neg_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Neg_masks13[] = {m34, m34};
 constexpr OnnxForm Neg_forms[] = {{13, Neg_masks13}};
@@ -1308,6 +1417,7 @@ constexpr ArgSchema NegativeLogLikelihoodLoss_args[] = {
 };
 constexpr ResultSchema NegativeLogLikelihoodLoss_results[] = {{.name = "loss", .list = false}};
 constexpr uint8_t NegativeLogLikelihoodLoss_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view NegativeLogLikelihoodLoss_variables[] = {"T", "Tind"};
 constexpr OnnxOperand NegativeLogLikelihoodLoss_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, true}, {0, DType::Unknown, false}};
 constexpr uint32_t NegativeLogLikelihoodLoss_masks13[] = {m1, m9, m1, m1};
 constexpr uint32_t NegativeLogLikelihoodLoss_masks22[] = {m2, m9, m2, m2};
@@ -1322,6 +1432,7 @@ constexpr ArgSchema NonMaxSuppression_args[] = {
 };
 constexpr ResultSchema NonMaxSuppression_results[] = {{.name = "selected_indices", .list = false}};
 constexpr uint8_t NonMaxSuppression_since[] = {0, 0, 0, 0, 0, 0};
+constexpr std::span<const std::string_view> NonMaxSuppression_variables;
 constexpr OnnxOperand NonMaxSuppression_operands[] = {{-1, DType::F32, false}, {-1, DType::F32, false}, {-1, DType::I64, true}, {-1, DType::F32, true}, {-1, DType::F32, true}, {-1, DType::I64, false}};
 constexpr uint32_t NonMaxSuppression_masks11[] = {m14, m14, m3, m14, m14, m3};
 constexpr OnnxForm NonMaxSuppression_forms[] = {{11, NonMaxSuppression_masks11}};
@@ -1330,6 +1441,7 @@ constexpr ArgSchema NonZero_args[] = {
 };
 constexpr ResultSchema NonZero_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t NonZero_since[] = {0};
+constexpr std::string_view NonZero_variables[] = {"T"};
 constexpr OnnxOperand NonZero_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}};
 constexpr uint32_t NonZero_masks13[] = {m15, m3};
 constexpr OnnxForm NonZero_forms[] = {{13, NonZero_masks13}};
@@ -1338,6 +1450,7 @@ constexpr ArgSchema Not_args[] = {
 };
 constexpr ResultSchema Not_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Not_since[] = {0};
+constexpr std::string_view Not_variables[] = {"T"};
 constexpr OnnxOperand Not_operands[] = {{0, DType::Bool, false}, {0, DType::Bool, false}};
 constexpr uint32_t Not_masks1[] = {m4, m4};
 constexpr OnnxForm Not_forms[] = {{1, Not_masks1}};
@@ -1349,6 +1462,7 @@ constexpr ArgSchema OneHot_args[] = {
 };
 constexpr ResultSchema OneHot_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t OneHot_since[] = {0, 0, 0, 0};
+constexpr std::string_view OneHot_variables[] = {"T1", "T2", "T3"};
 constexpr OnnxOperand OneHot_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {2, DType::Unknown, false}, {2, DType::Unknown, false}};
 constexpr uint32_t OneHot_masks11[] = {m29, m29, m16, m16};
 constexpr uint32_t OneHot_masks28[] = {m29, m29, m15, m15};
@@ -1359,6 +1473,7 @@ constexpr ArgSchema Or_args[] = {
 };
 constexpr ResultSchema Or_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Or_since[] = {0, 0};
+constexpr std::string_view Or_variables[] = {"T", "T1"};
 constexpr OnnxOperand Or_operands[] = {{0, DType::Bool, false}, {0, DType::Bool, false}, {1, DType::Bool, false}};
 constexpr uint32_t Or_masks7[] = {m4, m4, m4};
 constexpr OnnxForm Or_forms[] = {{7, Or_masks7}};
@@ -1368,6 +1483,7 @@ constexpr ArgSchema PRelu_args[] = {
 };
 constexpr ResultSchema PRelu_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t PRelu_since[] = {0, 0};
+constexpr std::string_view PRelu_variables[] = {"T"};
 constexpr OnnxOperand PRelu_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t PRelu_masks16[] = {m22, m22, m22};
 constexpr OnnxForm PRelu_forms[] = {{16, PRelu_masks16}};
@@ -1380,6 +1496,7 @@ constexpr ArgSchema Pad_args[] = {
 };
 constexpr ResultSchema Pad_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Pad_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view Pad_variables[] = {"T", "Tind"};
 constexpr OnnxOperand Pad_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}, {0, DType::Unknown, true}, {1, DType::Unknown, true}, {0, DType::Unknown, false}};
 constexpr uint32_t Pad_masks18[] = {m15, m3, m15, m9, m15};
 constexpr uint32_t Pad_masks19[] = {m15, m3, m15, m9, m15};
@@ -1394,6 +1511,7 @@ constexpr ArgSchema Pow_args[] = {
 };
 constexpr ResultSchema Pow_results[] = {{.name = "Z", .list = false}};
 constexpr uint8_t Pow_since[] = {0, 0};
+constexpr std::string_view Pow_variables[] = {"T", "T1"};
 constexpr OnnxOperand Pow_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Pow_masks15[] = {m35, m0, m35};
 constexpr OnnxForm Pow_forms[] = {{15, Pow_masks15}};
@@ -1416,6 +1534,7 @@ constexpr ArgSchema QLinearConv_args[] = {
 };
 constexpr ResultSchema QLinearConv_results[] = {{.name = "y", .list = false}};
 constexpr uint8_t QLinearConv_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view QLinearConv_variables[] = {"T1", "T2", "T3", "T4"};
 constexpr OnnxOperand QLinearConv_operands[] = {{0, DType::Unknown, false}, {-1, DType::F32, false}, {0, DType::Unknown, false}, {1, DType::Unknown, false}, {-1, DType::F32, false}, {1, DType::Unknown, false}, {-1, DType::F32, false}, {2, DType::Unknown, false}, {3, DType::I32, true}, {2, DType::Unknown, false}};
 constexpr uint32_t QLinearConv_masks10[] = {m20, m14, m20, m20, m14, m20, m14, m20, m21, m20};
 constexpr OnnxForm QLinearConv_forms[] = {{10, QLinearConv_masks10}};
@@ -1431,6 +1550,7 @@ constexpr ArgSchema QLinearMatMul_args[] = {
 };
 constexpr ResultSchema QLinearMatMul_results[] = {{.name = "y", .list = false}};
 constexpr uint8_t QLinearMatMul_since[] = {0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view QLinearMatMul_variables[] = {"T1", "TS", "T2", "T3"};
 constexpr OnnxOperand QLinearMatMul_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, false}, {2, DType::Unknown, false}, {1, DType::Unknown, false}, {2, DType::Unknown, false}, {1, DType::Unknown, false}, {3, DType::Unknown, false}, {3, DType::Unknown, false}};
 constexpr uint32_t QLinearMatMul_masks10[] = {m20, m14, m20, m20, m14, m20, m14, m20, m20};
 constexpr uint32_t QLinearMatMul_masks21[] = {m36, m13, m36, m36, m13, m36, m13, m36, m36};
@@ -1447,6 +1567,7 @@ constexpr ArgSchema QuantizeLinear_args[] = {
 };
 constexpr ResultSchema QuantizeLinear_results[] = {{.name = "y", .list = false}};
 constexpr uint8_t QuantizeLinear_since[] = {0, 0, 0, 0, 21, 21, 23, 19};
+constexpr std::string_view QuantizeLinear_variables[] = {"T1", "T2", "T3"};
 constexpr OnnxOperand QuantizeLinear_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {2, DType::Unknown, true}, {2, DType::Unknown, false}};
 constexpr uint32_t QuantizeLinear_masks13[] = {m37, m14, m20, m20};
 constexpr uint32_t QuantizeLinear_masks19[] = {m38, m38, m36, m36};
@@ -1465,6 +1586,7 @@ constexpr ArgSchema RMSNormalization_args[] = {
 };
 constexpr ResultSchema RMSNormalization_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t RMSNormalization_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view RMSNormalization_variables[] = {"T", "V"};
 constexpr OnnxOperand RMSNormalization_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t RMSNormalization_masks23[] = {m2, m2, m2};
 constexpr OnnxForm RMSNormalization_forms[] = {{23, RMSNormalization_masks23}};
@@ -1485,6 +1607,7 @@ constexpr ArgSchema RNN_args[] = {
 };
 constexpr ResultSchema RNN_results[] = {{.name = "Y", .list = false}, {.name = "Y_h", .list = false}};
 constexpr uint8_t RNN_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view RNN_variables[] = {"T", "T1"};
 constexpr OnnxOperand RNN_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, true}, {1, DType::I32, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}, {0, DType::Unknown, true}};
 constexpr uint32_t RNN_masks14[] = {m1, m1, m1, m1, m21, m1, m1, m1};
 constexpr uint32_t RNN_masks22[] = {m2, m2, m2, m2, m21, m2, m2, m2};
@@ -1498,6 +1621,7 @@ constexpr ArgSchema RandomNormal_args[] = {
 };
 constexpr ResultSchema RandomNormal_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t RandomNormal_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view RandomNormal_variables[] = {"T"};
 constexpr OnnxOperand RandomNormal_operands[] = {{0, DType::Unknown, false}};
 constexpr uint32_t RandomNormal_masks1[] = {m1};
 constexpr uint32_t RandomNormal_masks22[] = {m2};
@@ -1511,6 +1635,7 @@ constexpr ArgSchema RandomNormalLike_args[] = {
 };
 constexpr ResultSchema RandomNormalLike_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t RandomNormalLike_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view RandomNormalLike_variables[] = {"T1", "T2"};
 constexpr OnnxOperand RandomNormalLike_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t RandomNormalLike_masks1[] = {m16, m1};
 constexpr uint32_t RandomNormalLike_masks22[] = {m15, m2};
@@ -1524,6 +1649,7 @@ constexpr ArgSchema RandomUniform_args[] = {
 };
 constexpr ResultSchema RandomUniform_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t RandomUniform_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view RandomUniform_variables[] = {"T"};
 constexpr OnnxOperand RandomUniform_operands[] = {{0, DType::Unknown, false}};
 constexpr uint32_t RandomUniform_masks1[] = {m1};
 constexpr uint32_t RandomUniform_masks22[] = {m2};
@@ -1537,6 +1663,7 @@ constexpr ArgSchema RandomUniformLike_args[] = {
 };
 constexpr ResultSchema RandomUniformLike_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t RandomUniformLike_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view RandomUniformLike_variables[] = {"T1", "T2"};
 constexpr OnnxOperand RandomUniformLike_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t RandomUniformLike_masks1[] = {m16, m1};
 constexpr uint32_t RandomUniformLike_masks22[] = {m15, m2};
@@ -1549,6 +1676,7 @@ constexpr ArgSchema Range_args[] = {
 };
 constexpr ResultSchema Range_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Range_since[] = {0, 0, 0, 27};
+constexpr std::string_view Range_variables[] = {"T"};
 constexpr OnnxOperand Range_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Range_masks11[] = {m41, m41, m41, m41};
 constexpr uint32_t Range_masks27[] = {m42, m42, m42, m42};
@@ -1558,6 +1686,7 @@ constexpr ArgSchema Reciprocal_args[] = {
 };
 constexpr ResultSchema Reciprocal_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Reciprocal_since[] = {0};
+constexpr std::string_view Reciprocal_variables[] = {"T"};
 constexpr OnnxOperand Reciprocal_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Reciprocal_masks13[] = {m2, m2};
 constexpr OnnxForm Reciprocal_forms[] = {{13, Reciprocal_masks13}};
@@ -1569,6 +1698,7 @@ constexpr ArgSchema ReduceL1_args[] = {
 };
 constexpr ResultSchema ReduceL1_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceL1_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceL1_variables[] = {"T"};
 constexpr OnnxOperand ReduceL1_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceL1_masks18[] = {m22, m3, m22};
 constexpr OnnxForm ReduceL1_forms[] = {{18, ReduceL1_masks18}};
@@ -1580,6 +1710,7 @@ constexpr ArgSchema ReduceL2_args[] = {
 };
 constexpr ResultSchema ReduceL2_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceL2_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceL2_variables[] = {"T"};
 constexpr OnnxOperand ReduceL2_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceL2_masks18[] = {m22, m3, m22};
 constexpr OnnxForm ReduceL2_forms[] = {{18, ReduceL2_masks18}};
@@ -1591,6 +1722,7 @@ constexpr ArgSchema ReduceLogSum_args[] = {
 };
 constexpr ResultSchema ReduceLogSum_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceLogSum_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceLogSum_variables[] = {"T"};
 constexpr OnnxOperand ReduceLogSum_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceLogSum_masks18[] = {m22, m3, m22};
 constexpr uint32_t ReduceLogSum_masks28[] = {m2, m3, m2};
@@ -1603,6 +1735,7 @@ constexpr ArgSchema ReduceLogSumExp_args[] = {
 };
 constexpr ResultSchema ReduceLogSumExp_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceLogSumExp_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceLogSumExp_variables[] = {"T"};
 constexpr OnnxOperand ReduceLogSumExp_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceLogSumExp_masks18[] = {m22, m3, m22};
 constexpr uint32_t ReduceLogSumExp_masks28[] = {m2, m3, m2};
@@ -1615,6 +1748,7 @@ constexpr ArgSchema ReduceMax_args[] = {
 };
 constexpr ResultSchema ReduceMax_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceMax_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceMax_variables[] = {"T"};
 constexpr OnnxOperand ReduceMax_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceMax_masks18[] = {m43, m3, m43};
 constexpr uint32_t ReduceMax_masks20[] = {m44, m3, m44};
@@ -1627,6 +1761,7 @@ constexpr ArgSchema ReduceMean_args[] = {
 };
 constexpr ResultSchema ReduceMean_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceMean_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceMean_variables[] = {"T"};
 constexpr OnnxOperand ReduceMean_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceMean_masks18[] = {m22, m3, m22};
 constexpr OnnxForm ReduceMean_forms[] = {{18, ReduceMean_masks18}};
@@ -1638,6 +1773,7 @@ constexpr ArgSchema ReduceMin_args[] = {
 };
 constexpr ResultSchema ReduceMin_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceMin_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceMin_variables[] = {"T"};
 constexpr OnnxOperand ReduceMin_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceMin_masks18[] = {m43, m3, m43};
 constexpr uint32_t ReduceMin_masks20[] = {m44, m3, m44};
@@ -1650,6 +1786,7 @@ constexpr ArgSchema ReduceProd_args[] = {
 };
 constexpr ResultSchema ReduceProd_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceProd_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceProd_variables[] = {"T"};
 constexpr OnnxOperand ReduceProd_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceProd_masks18[] = {m22, m3, m22};
 constexpr OnnxForm ReduceProd_forms[] = {{18, ReduceProd_masks18}};
@@ -1661,6 +1798,7 @@ constexpr ArgSchema ReduceSum_args[] = {
 };
 constexpr ResultSchema ReduceSum_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceSum_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceSum_variables[] = {"T"};
 constexpr OnnxOperand ReduceSum_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceSum_masks13[] = {m22, m3, m22};
 constexpr OnnxForm ReduceSum_forms[] = {{13, ReduceSum_masks13}};
@@ -1672,6 +1810,7 @@ constexpr ArgSchema ReduceSumSquare_args[] = {
 };
 constexpr ResultSchema ReduceSumSquare_results[] = {{.name = "reduced", .list = false}};
 constexpr uint8_t ReduceSumSquare_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReduceSumSquare_variables[] = {"T"};
 constexpr OnnxOperand ReduceSumSquare_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t ReduceSumSquare_masks18[] = {m22, m3, m22};
 constexpr OnnxForm ReduceSumSquare_forms[] = {{18, ReduceSumSquare_masks18}};
@@ -1680,6 +1819,7 @@ constexpr ArgSchema Relu_args[] = {
 };
 constexpr ResultSchema Relu_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Relu_since[] = {0};
+constexpr std::string_view Relu_variables[] = {"T"};
 constexpr OnnxOperand Relu_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Relu_masks14[] = {m34, m34};
 constexpr OnnxForm Relu_forms[] = {{14, Relu_masks14}};
@@ -1690,6 +1830,7 @@ constexpr ArgSchema Reshape_args[] = {
 };
 constexpr ResultSchema Reshape_results[] = {{.name = "reshaped", .list = false}};
 constexpr uint8_t Reshape_since[] = {0, 0, 0};
+constexpr std::string_view Reshape_variables[] = {"T"};
 constexpr OnnxOperand Reshape_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Reshape_masks14[] = {m15, m3, m15};
 constexpr uint32_t Reshape_masks19[] = {m17, m3, m17};
@@ -1715,6 +1856,7 @@ constexpr ArgSchema Resize_args[] = {
 };
 constexpr ResultSchema Resize_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Resize_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view Resize_variables[] = {"T1", "T2"};
 constexpr OnnxOperand Resize_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, true}, {-1, DType::F32, true}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t Resize_masks18[] = {m15, m1, m14, m3, m15};
 constexpr uint32_t Resize_masks19[] = {m15, m1, m14, m3, m15};
@@ -1727,6 +1869,7 @@ constexpr ArgSchema ReverseSequence_args[] = {
 };
 constexpr ResultSchema ReverseSequence_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t ReverseSequence_since[] = {0, 0, 0, 0};
+constexpr std::string_view ReverseSequence_variables[] = {"T"};
 constexpr OnnxOperand ReverseSequence_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}, {0, DType::Unknown, false}};
 constexpr uint32_t ReverseSequence_masks10[] = {m16, m3, m16};
 constexpr uint32_t ReverseSequence_masks28[] = {m15, m3, m15};
@@ -1744,6 +1887,7 @@ constexpr ArgSchema RoiAlign_args[] = {
 };
 constexpr ResultSchema RoiAlign_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t RoiAlign_since[] = {0, 0, 0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view RoiAlign_variables[] = {"T1", "T2"};
 constexpr OnnxOperand RoiAlign_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::I64, false}, {0, DType::Unknown, false}};
 constexpr uint32_t RoiAlign_masks16[] = {m1, m1, m3, m1};
 constexpr uint32_t RoiAlign_masks22[] = {m2, m2, m3, m2};
@@ -1759,6 +1903,7 @@ constexpr ArgSchema RotaryEmbedding_args[] = {
 };
 constexpr ResultSchema RotaryEmbedding_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t RotaryEmbedding_since[] = {0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view RotaryEmbedding_variables[] = {"T", "M"};
 constexpr OnnxOperand RotaryEmbedding_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}, {1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t RotaryEmbedding_masks23[] = {m13, m13, m13, m3, m13};
 constexpr OnnxForm RotaryEmbedding_forms[] = {{23, RotaryEmbedding_masks23}};
@@ -1767,6 +1912,7 @@ constexpr ArgSchema Round_args[] = {
 };
 constexpr ResultSchema Round_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Round_since[] = {0};
+constexpr std::string_view Round_variables[] = {"T"};
 constexpr OnnxOperand Round_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Round_masks11[] = {m1, m1};
 constexpr uint32_t Round_masks22[] = {m2, m2};
@@ -1780,6 +1926,7 @@ constexpr ArgSchema STFT_args[] = {
 };
 constexpr ResultSchema STFT_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t STFT_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view STFT_variables[] = {"T1", "T2"};
 constexpr OnnxOperand STFT_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, true}, {1, DType::Unknown, true}, {0, DType::Unknown, false}};
 constexpr uint32_t STFT_masks17[] = {m2, m9, m2, m9, m2};
 constexpr OnnxForm STFT_forms[] = {{17, STFT_masks17}};
@@ -1794,6 +1941,7 @@ constexpr ArgSchema Scan_args[] = {
 };
 constexpr ResultSchema Scan_results[] = {{.name = "final_state_and_scan_outputs", .list = true}};
 constexpr uint8_t Scan_since[] = {0, 0, 0, 0, 0, 0, 0};
+constexpr std::string_view Scan_variables[] = {"V"};
 constexpr OnnxOperand Scan_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Scan_masks16[] = {m15, m15};
 constexpr uint32_t Scan_masks19[] = {m17, m17};
@@ -1811,6 +1959,7 @@ constexpr ArgSchema ScatterElements_args[] = {
 };
 constexpr ResultSchema ScatterElements_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t ScatterElements_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view ScatterElements_variables[] = {"T", "Tind"};
 constexpr OnnxOperand ScatterElements_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t ScatterElements_masks18[] = {m15, m9, m15, m15};
 constexpr OnnxForm ScatterElements_forms[] = {{18, ScatterElements_masks18}};
@@ -1822,6 +1971,7 @@ constexpr ArgSchema ScatterND_args[] = {
 };
 constexpr ResultSchema ScatterND_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t ScatterND_since[] = {0, 0, 0, 0};
+constexpr std::string_view ScatterND_variables[] = {"T"};
 constexpr OnnxOperand ScatterND_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t ScatterND_masks18[] = {m15, m3, m15, m15};
 constexpr OnnxForm ScatterND_forms[] = {{18, ScatterND_masks18}};
@@ -1832,6 +1982,7 @@ constexpr ArgSchema Selu_args[] = {
 };
 constexpr ResultSchema Selu_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Selu_since[] = {0, 0, 0};
+constexpr std::string_view Selu_variables[] = {"T"};
 constexpr OnnxOperand Selu_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Selu_masks6[] = {m1, m1};
 constexpr uint32_t Selu_masks22[] = {m2, m2};
@@ -1843,6 +1994,7 @@ constexpr ArgSchema Shape_args[] = {
 };
 constexpr ResultSchema Shape_results[] = {{.name = "shape", .list = false}};
 constexpr uint8_t Shape_since[] = {0, 0, 0};
+constexpr std::string_view Shape_variables[] = {"T", "T1"};
 constexpr OnnxOperand Shape_operands[] = {{0, DType::Unknown, false}, {1, DType::I64, false}};
 constexpr uint32_t Shape_masks15[] = {m15, m3};
 constexpr uint32_t Shape_masks19[] = {m17, m3};
@@ -1858,6 +2010,7 @@ constexpr ArgSchema Shrink_args[] = {
 };
 constexpr ResultSchema Shrink_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Shrink_since[] = {0, 0, 0};
+constexpr std::string_view Shrink_variables[] = {"T"};
 constexpr OnnxOperand Shrink_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Shrink_masks9[] = {m29, m29};
 constexpr OnnxForm Shrink_forms[] = {{9, Shrink_masks9}};
@@ -1866,6 +2019,7 @@ constexpr ArgSchema Sigmoid_args[] = {
 };
 constexpr ResultSchema Sigmoid_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Sigmoid_since[] = {0};
+constexpr std::string_view Sigmoid_variables[] = {"T"};
 constexpr OnnxOperand Sigmoid_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Sigmoid_masks13[] = {m2, m2};
 constexpr OnnxForm Sigmoid_forms[] = {{13, Sigmoid_masks13}};
@@ -1874,6 +2028,7 @@ constexpr ArgSchema Sign_args[] = {
 };
 constexpr ResultSchema Sign_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Sign_since[] = {0};
+constexpr std::string_view Sign_variables[] = {"T"};
 constexpr OnnxOperand Sign_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Sign_masks13[] = {m0, m0};
 constexpr OnnxForm Sign_forms[] = {{13, Sign_masks13}};
@@ -1882,6 +2037,7 @@ constexpr ArgSchema Sin_args[] = {
 };
 constexpr ResultSchema Sin_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Sin_since[] = {0};
+constexpr std::string_view Sin_variables[] = {"T"};
 constexpr OnnxOperand Sin_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Sin_masks7[] = {m1, m1};
 constexpr uint32_t Sin_masks22[] = {m2, m2};
@@ -1891,6 +2047,7 @@ constexpr ArgSchema Sinh_args[] = {
 };
 constexpr ResultSchema Sinh_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Sinh_since[] = {0};
+constexpr std::string_view Sinh_variables[] = {"T"};
 constexpr OnnxOperand Sinh_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Sinh_masks9[] = {m1, m1};
 constexpr uint32_t Sinh_masks22[] = {m2, m2};
@@ -1900,6 +2057,7 @@ constexpr ArgSchema Size_args[] = {
 };
 constexpr ResultSchema Size_results[] = {{.name = "size", .list = false}};
 constexpr uint8_t Size_since[] = {0};
+constexpr std::string_view Size_variables[] = {"T", "T1"};
 constexpr OnnxOperand Size_operands[] = {{0, DType::Unknown, false}, {1, DType::I64, false}};
 constexpr uint32_t Size_masks13[] = {m15, m3};
 constexpr uint32_t Size_masks19[] = {m17, m3};
@@ -1917,6 +2075,7 @@ constexpr ArgSchema Slice_args[] = {
 };
 constexpr ResultSchema Slice_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Slice_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view Slice_variables[] = {"T", "Tind"};
 constexpr OnnxOperand Slice_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {1, DType::Unknown, false}, {1, DType::Unknown, true}, {1, DType::Unknown, true}, {0, DType::Unknown, false}};
 constexpr uint32_t Slice_masks13[] = {m15, m9, m9, m9, m9, m15};
 constexpr OnnxForm Slice_forms[] = {{13, Slice_masks13}};
@@ -1926,6 +2085,7 @@ constexpr ArgSchema Softmax_args[] = {
 };
 constexpr ResultSchema Softmax_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Softmax_since[] = {0, 0};
+constexpr std::string_view Softmax_variables[] = {"T"};
 constexpr OnnxOperand Softmax_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Softmax_masks13[] = {m2, m2};
 constexpr OnnxForm Softmax_forms[] = {{13, Softmax_masks13}};
@@ -1938,6 +2098,7 @@ constexpr ArgSchema SoftmaxCrossEntropyLoss_args[] = {
 };
 constexpr ResultSchema SoftmaxCrossEntropyLoss_results[] = {{.name = "output", .list = false}, {.name = "log_prob", .list = false}};
 constexpr uint8_t SoftmaxCrossEntropyLoss_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view SoftmaxCrossEntropyLoss_variables[] = {"T", "Tind"};
 constexpr OnnxOperand SoftmaxCrossEntropyLoss_operands[] = {{0, DType::Unknown, false}, {1, DType::Unknown, false}, {0, DType::Unknown, true}, {0, DType::Unknown, false}, {0, DType::Unknown, true}};
 constexpr uint32_t SoftmaxCrossEntropyLoss_masks13[] = {m2, m9, m2, m2, m2};
 constexpr OnnxForm SoftmaxCrossEntropyLoss_forms[] = {{13, SoftmaxCrossEntropyLoss_masks13}};
@@ -1946,6 +2107,7 @@ constexpr ArgSchema Softplus_args[] = {
 };
 constexpr ResultSchema Softplus_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Softplus_since[] = {0};
+constexpr std::string_view Softplus_variables[] = {"T"};
 constexpr OnnxOperand Softplus_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Softplus_masks1[] = {m1, m1};
 constexpr uint32_t Softplus_masks22[] = {m2, m2};
@@ -1955,6 +2117,7 @@ constexpr ArgSchema Softsign_args[] = {
 };
 constexpr ResultSchema Softsign_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Softsign_since[] = {0};
+constexpr std::string_view Softsign_variables[] = {"T"};
 constexpr OnnxOperand Softsign_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Softsign_masks1[] = {m1, m1};
 constexpr uint32_t Softsign_masks22[] = {m2, m2};
@@ -1966,6 +2129,7 @@ constexpr ArgSchema SpaceToDepth_args[] = {
 };
 constexpr ResultSchema SpaceToDepth_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t SpaceToDepth_since[] = {0, 0, 28};
+constexpr std::string_view SpaceToDepth_variables[] = {"T"};
 constexpr OnnxOperand SpaceToDepth_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t SpaceToDepth_masks13[] = {m15, m15};
 constexpr uint32_t SpaceToDepth_masks28[] = {m15, m15};
@@ -1978,6 +2142,7 @@ constexpr ArgSchema Split_args[] = {
 };
 constexpr ResultSchema Split_results[] = {{.name = "outputs", .list = true}};
 constexpr uint8_t Split_since[] = {0, 0, 0, 0};
+constexpr std::string_view Split_variables[] = {"T"};
 constexpr OnnxOperand Split_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t Split_masks18[] = {m15, m3, m15};
 constexpr OnnxForm Split_forms[] = {{18, Split_masks18}};
@@ -1986,6 +2151,7 @@ constexpr ArgSchema Sqrt_args[] = {
 };
 constexpr ResultSchema Sqrt_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Sqrt_since[] = {0};
+constexpr std::string_view Sqrt_variables[] = {"T"};
 constexpr OnnxOperand Sqrt_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Sqrt_masks13[] = {m2, m2};
 constexpr OnnxForm Sqrt_forms[] = {{13, Sqrt_masks13}};
@@ -1995,6 +2161,7 @@ constexpr ArgSchema Squeeze_args[] = {
 };
 constexpr ResultSchema Squeeze_results[] = {{.name = "squeezed", .list = false}};
 constexpr uint8_t Squeeze_since[] = {0, 0};
+constexpr std::string_view Squeeze_variables[] = {"T"};
 constexpr OnnxOperand Squeeze_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t Squeeze_masks13[] = {m15, m3, m15};
 constexpr uint32_t Squeeze_masks21[] = {m18, m3, m18};
@@ -2008,6 +2175,7 @@ constexpr ArgSchema Sub_args[] = {
 };
 constexpr ResultSchema Sub_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Sub_since[] = {0, 0};
+constexpr std::string_view Sub_variables[] = {"T"};
 constexpr OnnxOperand Sub_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Sub_masks14[] = {m0, m0, m0};
 constexpr OnnxForm Sub_forms[] = {{14, Sub_masks14}};
@@ -2016,6 +2184,7 @@ constexpr ArgSchema Sum_args[] = {
 };
 constexpr ResultSchema Sum_results[] = {{.name = "sum", .list = false}};
 constexpr uint8_t Sum_since[] = {0};
+constexpr std::string_view Sum_variables[] = {"T"};
 constexpr OnnxOperand Sum_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Sum_masks13[] = {m2, m2};
 constexpr OnnxForm Sum_forms[] = {{13, Sum_masks13}};
@@ -2026,6 +2195,7 @@ constexpr ArgSchema SwiGLU_args[] = {
 };
 constexpr ResultSchema SwiGLU_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t SwiGLU_since[] = {0, 0, 0};
+constexpr std::string_view SwiGLU_variables[] = {"T"};
 constexpr OnnxOperand SwiGLU_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t SwiGLU_masks28[] = {m2, m2, m2};
 constexpr OnnxForm SwiGLU_forms[] = {{28, SwiGLU_masks28}};
@@ -2035,6 +2205,7 @@ constexpr ArgSchema Swish_args[] = {
 };
 constexpr ResultSchema Swish_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t Swish_since[] = {0, 0};
+constexpr std::string_view Swish_variables[] = {"T"};
 constexpr OnnxOperand Swish_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Swish_masks24[] = {m2, m2};
 constexpr OnnxForm Swish_forms[] = {{24, Swish_masks24}};
@@ -2043,6 +2214,7 @@ constexpr ArgSchema Tan_args[] = {
 };
 constexpr ResultSchema Tan_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Tan_since[] = {0};
+constexpr std::string_view Tan_variables[] = {"T"};
 constexpr OnnxOperand Tan_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Tan_masks7[] = {m1, m1};
 constexpr uint32_t Tan_masks22[] = {m2, m2};
@@ -2052,6 +2224,7 @@ constexpr ArgSchema Tanh_args[] = {
 };
 constexpr ResultSchema Tanh_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Tanh_since[] = {0};
+constexpr std::string_view Tanh_variables[] = {"T"};
 constexpr OnnxOperand Tanh_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Tanh_masks13[] = {m2, m2};
 constexpr OnnxForm Tanh_forms[] = {{13, Tanh_masks13}};
@@ -2064,6 +2237,7 @@ constexpr ArgSchema TensorScatter_args[] = {
 };
 constexpr ResultSchema TensorScatter_results[] = {{.name = "present_cache", .list = false}};
 constexpr uint8_t TensorScatter_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view TensorScatter_variables[] = {"T"};
 constexpr OnnxOperand TensorScatter_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t TensorScatter_masks24[] = {m6, m6, m3, m6};
 constexpr OnnxForm TensorScatter_forms[] = {{24, TensorScatter_masks24}};
@@ -2073,6 +2247,7 @@ constexpr ArgSchema ThresholdedRelu_args[] = {
 };
 constexpr ResultSchema ThresholdedRelu_results[] = {{.name = "Y", .list = false}};
 constexpr uint8_t ThresholdedRelu_since[] = {0, 0};
+constexpr std::string_view ThresholdedRelu_variables[] = {"T"};
 constexpr OnnxOperand ThresholdedRelu_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t ThresholdedRelu_masks10[] = {m1, m1};
 constexpr uint32_t ThresholdedRelu_masks22[] = {m2, m2};
@@ -2083,6 +2258,7 @@ constexpr ArgSchema Tile_args[] = {
 };
 constexpr ResultSchema Tile_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Tile_since[] = {0, 0};
+constexpr std::string_view Tile_variables[] = {"T", "T1"};
 constexpr OnnxOperand Tile_operands[] = {{0, DType::Unknown, false}, {1, DType::I64, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Tile_masks13[] = {m15, m3, m15};
 constexpr OnnxForm Tile_forms[] = {{13, Tile_masks13}};
@@ -2095,6 +2271,7 @@ constexpr ArgSchema TopK_args[] = {
 };
 constexpr ResultSchema TopK_results[] = {{.name = "Values", .list = false}, {.name = "Indices", .list = false}};
 constexpr uint8_t TopK_since[] = {0, 0, 0, 0, 0};
+constexpr std::string_view TopK_variables[] = {"T", "I"};
 constexpr OnnxOperand TopK_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}, {0, DType::Unknown, false}, {1, DType::I64, false}};
 constexpr uint32_t TopK_masks11[] = {m29, m3, m29, m3};
 constexpr uint32_t TopK_masks24[] = {m0, m3, m0, m3};
@@ -2105,6 +2282,7 @@ constexpr ArgSchema Transpose_args[] = {
 };
 constexpr ResultSchema Transpose_results[] = {{.name = "transposed", .list = false}};
 constexpr uint8_t Transpose_since[] = {0, 0};
+constexpr std::string_view Transpose_variables[] = {"T"};
 constexpr OnnxOperand Transpose_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Transpose_masks13[] = {m15, m15};
 constexpr uint32_t Transpose_masks21[] = {m18, m18};
@@ -2119,6 +2297,7 @@ constexpr ArgSchema Trilu_args[] = {
 };
 constexpr ResultSchema Trilu_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Trilu_since[] = {0, 0, 0};
+constexpr std::string_view Trilu_variables[] = {"T"};
 constexpr OnnxOperand Trilu_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, true}, {0, DType::Unknown, false}};
 constexpr uint32_t Trilu_masks14[] = {m15, m3, m15};
 constexpr OnnxForm Trilu_forms[] = {{14, Trilu_masks14}};
@@ -2129,6 +2308,7 @@ constexpr ArgSchema Unique_args[] = {
 };
 constexpr ResultSchema Unique_results[] = {{.name = "Y", .list = false}, {.name = "indices", .list = false}, {.name = "inverse_indices", .list = false}, {.name = "counts", .list = false}};
 constexpr uint8_t Unique_since[] = {0, 0, 0};
+constexpr std::string_view Unique_variables[] = {"T"};
 constexpr OnnxOperand Unique_operands[] = {{0, DType::Unknown, false}, {0, DType::Unknown, false}, {-1, DType::I64, true}, {-1, DType::I64, true}, {-1, DType::I64, true}};
 constexpr uint32_t Unique_masks11[] = {m16, m16, m3, m3, m3};
 constexpr uint32_t Unique_masks28[] = {m15, m15, m3, m3, m3};
@@ -2139,6 +2319,7 @@ constexpr ArgSchema Unsqueeze_args[] = {
 };
 constexpr ResultSchema Unsqueeze_results[] = {{.name = "expanded", .list = false}};
 constexpr uint8_t Unsqueeze_since[] = {0, 0};
+constexpr std::string_view Unsqueeze_variables[] = {"T"};
 constexpr OnnxOperand Unsqueeze_operands[] = {{0, DType::Unknown, false}, {-1, DType::I64, false}, {0, DType::Unknown, false}};
 constexpr uint32_t Unsqueeze_masks13[] = {m15, m3, m15};
 constexpr uint32_t Unsqueeze_masks21[] = {m18, m3, m18};
@@ -2153,6 +2334,7 @@ constexpr ArgSchema Where_args[] = {
 };
 constexpr ResultSchema Where_results[] = {{.name = "output", .list = false}};
 constexpr uint8_t Where_since[] = {0, 0, 0};
+constexpr std::string_view Where_variables[] = {"B", "T"};
 constexpr OnnxOperand Where_operands[] = {{0, DType::Bool, false}, {1, DType::Unknown, false}, {1, DType::Unknown, false}, {1, DType::Unknown, false}};
 constexpr uint32_t Where_masks16[] = {m4, m15, m15, m15};
 constexpr OnnxForm Where_forms[] = {{16, Where_masks16}};
@@ -2162,6 +2344,7 @@ constexpr ArgSchema Xor_args[] = {
 };
 constexpr ResultSchema Xor_results[] = {{.name = "C", .list = false}};
 constexpr uint8_t Xor_since[] = {0, 0};
+constexpr std::string_view Xor_variables[] = {"T", "T1"};
 constexpr OnnxOperand Xor_operands[] = {{0, DType::Bool, false}, {0, DType::Bool, false}, {1, DType::Bool, false}};
 constexpr uint32_t Xor_masks7[] = {m4, m4, m4};
 constexpr OnnxForm Xor_forms[] = {{7, Xor_masks7}};
@@ -2353,189 +2536,189 @@ constexpr OpSchema kSchemas[] = {
 };
 
 constexpr OnnxFacts kFacts[] = {
-    {1, Abs_since, Abs_operands, Abs_forms},
-    {1, Acos_since, Acos_operands, Acos_forms},
-    {1, Acosh_since, Acosh_operands, Acosh_forms},
-    {2, Add_since, Add_operands, Add_forms},
-    {2, AffineGrid_since, AffineGrid_operands, AffineGrid_forms},
-    {2, And_since, And_operands, And_forms},
-    {1, ArgMax_since, ArgMax_operands, ArgMax_forms},
-    {1, ArgMin_since, ArgMin_operands, ArgMin_forms},
-    {1, Asin_since, Asin_operands, Asin_forms},
-    {1, Asinh_since, Asinh_operands, Asinh_forms},
-    {1, Atan_since, Atan_operands, Atan_forms},
-    {1, Atanh_since, Atanh_operands, Atanh_forms},
-    {7, Attention_since, Attention_operands, Attention_forms},
-    {1, AveragePool_since, AveragePool_operands, AveragePool_forms},
-    {5, BatchNormalization_since, BatchNormalization_operands, BatchNormalization_forms},
-    {1, Bernoulli_since, Bernoulli_operands, Bernoulli_forms},
-    {1, BitCast_since, BitCast_operands, BitCast_forms},
-    {2, BitShift_since, BitShift_operands, BitShift_forms},
-    {2, BitwiseAnd_since, BitwiseAnd_operands, BitwiseAnd_forms},
-    {1, BitwiseNot_since, BitwiseNot_operands, BitwiseNot_forms},
-    {2, BitwiseOr_since, BitwiseOr_operands, BitwiseOr_forms},
-    {2, BitwiseXor_since, BitwiseXor_operands, BitwiseXor_forms},
-    {1, BlackmanWindow_since, BlackmanWindow_operands, BlackmanWindow_forms},
-    {1, Cast_since, Cast_operands, Cast_forms},
-    {2, CastLike_since, CastLike_operands, CastLike_forms},
-    {4, CausalConvWithState_since, CausalConvWithState_operands, CausalConvWithState_forms},
-    {1, Ceil_since, Ceil_operands, Ceil_forms},
-    {1, Celu_since, Celu_operands, Celu_forms},
-    {2, CenterCropPad_since, CenterCropPad_operands, CenterCropPad_forms},
-    {3, Clip_since, Clip_operands, Clip_forms},
-    {3, Col2Im_since, Col2Im_operands, Col2Im_forms},
-    {2, Compress_since, Compress_operands, Compress_forms},
-    {1, Concat_since, Concat_operands, Concat_forms},
-    {0, Constant_since, Constant_operands, Constant_forms},
-    {1, ConstantOfShape_since, ConstantOfShape_operands, ConstantOfShape_forms},
-    {3, Conv_since, Conv_operands, Conv_forms},
-    {4, ConvInteger_since, ConvInteger_operands, ConvInteger_forms},
-    {3, ConvTranspose_since, ConvTranspose_operands, ConvTranspose_forms},
-    {1, Cos_since, Cos_operands, Cos_forms},
-    {1, Cosh_since, Cosh_operands, Cosh_forms},
-    {2, CumProd_since, CumProd_operands, CumProd_forms},
-    {2, CumSum_since, CumSum_operands, CumSum_forms},
-    {3, DFT_since, DFT_operands, DFT_forms},
-    {5, DeformConv_since, DeformConv_operands, DeformConv_forms},
-    {1, DepthToSpace_since, DepthToSpace_operands, DepthToSpace_forms},
-    {3, DequantizeLinear_since, DequantizeLinear_operands, DequantizeLinear_forms},
-    {1, Det_since, Det_operands, Det_forms},
-    {2, Div_since, Div_operands, Div_forms},
-    {3, Dropout_since, Dropout_operands, Dropout_forms},
-    {1, DynamicQuantizeLinear_since, DynamicQuantizeLinear_operands, DynamicQuantizeLinear_forms},
-    {1, Einsum_since, Einsum_operands, Einsum_forms},
-    {1, Elu_since, Elu_operands, Elu_forms},
-    {2, Equal_since, Equal_operands, Equal_forms},
-    {1, Erf_since, Erf_operands, Erf_forms},
-    {1, Exp_since, Exp_operands, Exp_forms},
-    {2, Expand_since, Expand_operands, Expand_forms},
-    {1, EyeLike_since, EyeLike_operands, EyeLike_forms},
-    {1, Flatten_since, Flatten_operands, Flatten_forms},
-    {1, Floor_since, Floor_operands, Floor_forms},
-    {6, GRU_since, GRU_operands, GRU_forms},
-    {2, Gather_since, Gather_operands, Gather_forms},
-    {2, GatherElements_since, GatherElements_operands, GatherElements_forms},
-    {2, GatherND_since, GatherND_operands, GatherND_forms},
-    {1, Gelu_since, Gelu_operands, Gelu_forms},
-    {3, Gemm_since, Gemm_operands, Gemm_forms},
-    {1, GlobalAveragePool_since, GlobalAveragePool_operands, GlobalAveragePool_forms},
-    {1, GlobalLpPool_since, GlobalLpPool_operands, GlobalLpPool_forms},
-    {1, GlobalMaxPool_since, GlobalMaxPool_operands, GlobalMaxPool_forms},
-    {2, Greater_since, Greater_operands, Greater_forms},
-    {2, GreaterOrEqual_since, GreaterOrEqual_operands, GreaterOrEqual_forms},
-    {2, GridSample_since, GridSample_operands, GridSample_forms},
-    {3, GroupNormalization_since, GroupNormalization_operands, GroupNormalization_forms},
-    {1, HammingWindow_since, HammingWindow_operands, HammingWindow_forms},
-    {1, HannWindow_since, HannWindow_operands, HannWindow_forms},
-    {1, HardSigmoid_since, HardSigmoid_operands, HardSigmoid_forms},
-    {1, HardSwish_since, HardSwish_operands, HardSwish_forms},
-    {1, Hardmax_since, Hardmax_operands, Hardmax_forms},
-    {1, Identity_since, Identity_operands, Identity_forms},
-    {1, If_since, If_operands, If_forms},
-    {3, InstanceNormalization_since, InstanceNormalization_operands, InstanceNormalization_forms},
-    {1, IsInf_since, IsInf_operands, IsInf_forms},
-    {1, IsNaN_since, IsNaN_operands, IsNaN_forms},
-    {1, LRN_since, LRN_operands, LRN_forms},
-    {8, LSTM_since, LSTM_operands, LSTM_forms},
-    {3, LayerNormalization_since, LayerNormalization_operands, LayerNormalization_forms},
-    {1, LeakyRelu_since, LeakyRelu_operands, LeakyRelu_forms},
-    {2, Less_since, Less_operands, Less_forms},
-    {2, LessOrEqual_since, LessOrEqual_operands, LessOrEqual_forms},
-    {6, LinearAttention_since, LinearAttention_operands, LinearAttention_forms},
-    {1, Log_since, Log_operands, Log_forms},
-    {1, LogSoftmax_since, LogSoftmax_operands, LogSoftmax_forms},
-    {3, Loop_since, Loop_operands, Loop_forms},
-    {1, LpNormalization_since, LpNormalization_operands, LpNormalization_forms},
-    {1, LpPool_since, LpPool_operands, LpPool_forms},
-    {2, MatMul_since, MatMul_operands, MatMul_forms},
-    {4, MatMulInteger_since, MatMulInteger_operands, MatMulInteger_forms},
-    {1, Max_since, Max_operands, Max_forms},
-    {1, MaxPool_since, MaxPool_operands, MaxPool_forms},
-    {2, MaxRoiPool_since, MaxRoiPool_operands, MaxRoiPool_forms},
-    {3, MaxUnpool_since, MaxUnpool_operands, MaxUnpool_forms},
-    {1, Mean_since, Mean_operands, Mean_forms},
-    {1, MeanVarianceNormalization_since, MeanVarianceNormalization_operands, MeanVarianceNormalization_forms},
-    {5, MelWeightMatrix_since, MelWeightMatrix_operands, MelWeightMatrix_forms},
-    {1, Min_since, Min_operands, Min_forms},
-    {1, Mish_since, Mish_operands, Mish_forms},
-    {2, Mod_since, Mod_operands, Mod_forms},
-    {2, Mul_since, Mul_operands, Mul_forms},
-    {1, Multinomial_since, Multinomial_operands, Multinomial_forms},
-    {1, Neg_since, Neg_operands, Neg_forms},
-    {3, NegativeLogLikelihoodLoss_since, NegativeLogLikelihoodLoss_operands, NegativeLogLikelihoodLoss_forms},
-    {5, NonMaxSuppression_since, NonMaxSuppression_operands, NonMaxSuppression_forms},
-    {1, NonZero_since, NonZero_operands, NonZero_forms},
-    {1, Not_since, Not_operands, Not_forms},
-    {3, OneHot_since, OneHot_operands, OneHot_forms},
-    {2, Or_since, Or_operands, Or_forms},
-    {2, PRelu_since, PRelu_operands, PRelu_forms},
-    {4, Pad_since, Pad_operands, Pad_forms},
-    {2, Pow_since, Pow_operands, Pow_forms},
-    {9, QLinearConv_since, QLinearConv_operands, QLinearConv_forms},
-    {8, QLinearMatMul_since, QLinearMatMul_operands, QLinearMatMul_forms},
-    {3, QuantizeLinear_since, QuantizeLinear_operands, QuantizeLinear_forms},
-    {2, RMSNormalization_since, RMSNormalization_operands, RMSNormalization_forms},
-    {6, RNN_since, RNN_operands, RNN_forms},
-    {0, RandomNormal_since, RandomNormal_operands, RandomNormal_forms},
-    {1, RandomNormalLike_since, RandomNormalLike_operands, RandomNormalLike_forms},
-    {0, RandomUniform_since, RandomUniform_operands, RandomUniform_forms},
-    {1, RandomUniformLike_since, RandomUniformLike_operands, RandomUniformLike_forms},
-    {3, Range_since, Range_operands, Range_forms},
-    {1, Reciprocal_since, Reciprocal_operands, Reciprocal_forms},
-    {2, ReduceL1_since, ReduceL1_operands, ReduceL1_forms},
-    {2, ReduceL2_since, ReduceL2_operands, ReduceL2_forms},
-    {2, ReduceLogSum_since, ReduceLogSum_operands, ReduceLogSum_forms},
-    {2, ReduceLogSumExp_since, ReduceLogSumExp_operands, ReduceLogSumExp_forms},
-    {2, ReduceMax_since, ReduceMax_operands, ReduceMax_forms},
-    {2, ReduceMean_since, ReduceMean_operands, ReduceMean_forms},
-    {2, ReduceMin_since, ReduceMin_operands, ReduceMin_forms},
-    {2, ReduceProd_since, ReduceProd_operands, ReduceProd_forms},
-    {2, ReduceSum_since, ReduceSum_operands, ReduceSum_forms},
-    {2, ReduceSumSquare_since, ReduceSumSquare_operands, ReduceSumSquare_forms},
-    {1, Relu_since, Relu_operands, Relu_forms},
-    {2, Reshape_since, Reshape_operands, Reshape_forms},
-    {4, Resize_since, Resize_operands, Resize_forms},
-    {2, ReverseSequence_since, ReverseSequence_operands, ReverseSequence_forms},
-    {3, RoiAlign_since, RoiAlign_operands, RoiAlign_forms},
-    {4, RotaryEmbedding_since, RotaryEmbedding_operands, RotaryEmbedding_forms},
-    {1, Round_since, Round_operands, Round_forms},
-    {4, STFT_since, STFT_operands, STFT_forms},
-    {1, Scan_since, Scan_operands, Scan_forms},
-    {3, ScatterElements_since, ScatterElements_operands, ScatterElements_forms},
-    {3, ScatterND_since, ScatterND_operands, ScatterND_forms},
-    {1, Selu_since, Selu_operands, Selu_forms},
-    {1, Shape_since, Shape_operands, Shape_forms},
-    {1, Shrink_since, Shrink_operands, Shrink_forms},
-    {1, Sigmoid_since, Sigmoid_operands, Sigmoid_forms},
-    {1, Sign_since, Sign_operands, Sign_forms},
-    {1, Sin_since, Sin_operands, Sin_forms},
-    {1, Sinh_since, Sinh_operands, Sinh_forms},
-    {1, Size_since, Size_operands, Size_forms},
-    {5, Slice_since, Slice_operands, Slice_forms},
-    {1, Softmax_since, Softmax_operands, Softmax_forms},
-    {3, SoftmaxCrossEntropyLoss_since, SoftmaxCrossEntropyLoss_operands, SoftmaxCrossEntropyLoss_forms},
-    {1, Softplus_since, Softplus_operands, Softplus_forms},
-    {1, Softsign_since, Softsign_operands, Softsign_forms},
-    {1, SpaceToDepth_since, SpaceToDepth_operands, SpaceToDepth_forms},
-    {2, Split_since, Split_operands, Split_forms},
-    {1, Sqrt_since, Sqrt_operands, Sqrt_forms},
-    {2, Squeeze_since, Squeeze_operands, Squeeze_forms},
-    {2, Sub_since, Sub_operands, Sub_forms},
-    {1, Sum_since, Sum_operands, Sum_forms},
-    {2, SwiGLU_since, SwiGLU_operands, SwiGLU_forms},
-    {1, Swish_since, Swish_operands, Swish_forms},
-    {1, Tan_since, Tan_operands, Tan_forms},
-    {1, Tanh_since, Tanh_operands, Tanh_forms},
-    {3, TensorScatter_since, TensorScatter_operands, TensorScatter_forms},
-    {1, ThresholdedRelu_since, ThresholdedRelu_operands, ThresholdedRelu_forms},
-    {2, Tile_since, Tile_operands, Tile_forms},
-    {2, TopK_since, TopK_operands, TopK_forms},
-    {1, Transpose_since, Transpose_operands, Transpose_forms},
-    {2, Trilu_since, Trilu_operands, Trilu_forms},
-    {1, Unique_since, Unique_operands, Unique_forms},
-    {2, Unsqueeze_since, Unsqueeze_operands, Unsqueeze_forms},
-    {3, Where_since, Where_operands, Where_forms},
-    {2, Xor_since, Xor_operands, Xor_forms},
+    {1, Abs_since, Abs_operands, Abs_variables, Abs_forms},
+    {1, Acos_since, Acos_operands, Acos_variables, Acos_forms},
+    {1, Acosh_since, Acosh_operands, Acosh_variables, Acosh_forms},
+    {2, Add_since, Add_operands, Add_variables, Add_forms},
+    {2, AffineGrid_since, AffineGrid_operands, AffineGrid_variables, AffineGrid_forms},
+    {2, And_since, And_operands, And_variables, And_forms},
+    {1, ArgMax_since, ArgMax_operands, ArgMax_variables, ArgMax_forms},
+    {1, ArgMin_since, ArgMin_operands, ArgMin_variables, ArgMin_forms},
+    {1, Asin_since, Asin_operands, Asin_variables, Asin_forms},
+    {1, Asinh_since, Asinh_operands, Asinh_variables, Asinh_forms},
+    {1, Atan_since, Atan_operands, Atan_variables, Atan_forms},
+    {1, Atanh_since, Atanh_operands, Atanh_variables, Atanh_forms},
+    {7, Attention_since, Attention_operands, Attention_variables, Attention_forms},
+    {1, AveragePool_since, AveragePool_operands, AveragePool_variables, AveragePool_forms},
+    {5, BatchNormalization_since, BatchNormalization_operands, BatchNormalization_variables, BatchNormalization_forms},
+    {1, Bernoulli_since, Bernoulli_operands, Bernoulli_variables, Bernoulli_forms},
+    {1, BitCast_since, BitCast_operands, BitCast_variables, BitCast_forms},
+    {2, BitShift_since, BitShift_operands, BitShift_variables, BitShift_forms},
+    {2, BitwiseAnd_since, BitwiseAnd_operands, BitwiseAnd_variables, BitwiseAnd_forms},
+    {1, BitwiseNot_since, BitwiseNot_operands, BitwiseNot_variables, BitwiseNot_forms},
+    {2, BitwiseOr_since, BitwiseOr_operands, BitwiseOr_variables, BitwiseOr_forms},
+    {2, BitwiseXor_since, BitwiseXor_operands, BitwiseXor_variables, BitwiseXor_forms},
+    {1, BlackmanWindow_since, BlackmanWindow_operands, BlackmanWindow_variables, BlackmanWindow_forms},
+    {1, Cast_since, Cast_operands, Cast_variables, Cast_forms},
+    {2, CastLike_since, CastLike_operands, CastLike_variables, CastLike_forms},
+    {4, CausalConvWithState_since, CausalConvWithState_operands, CausalConvWithState_variables, CausalConvWithState_forms},
+    {1, Ceil_since, Ceil_operands, Ceil_variables, Ceil_forms},
+    {1, Celu_since, Celu_operands, Celu_variables, Celu_forms},
+    {2, CenterCropPad_since, CenterCropPad_operands, CenterCropPad_variables, CenterCropPad_forms},
+    {3, Clip_since, Clip_operands, Clip_variables, Clip_forms},
+    {3, Col2Im_since, Col2Im_operands, Col2Im_variables, Col2Im_forms},
+    {2, Compress_since, Compress_operands, Compress_variables, Compress_forms},
+    {1, Concat_since, Concat_operands, Concat_variables, Concat_forms},
+    {0, Constant_since, Constant_operands, Constant_variables, Constant_forms},
+    {1, ConstantOfShape_since, ConstantOfShape_operands, ConstantOfShape_variables, ConstantOfShape_forms},
+    {3, Conv_since, Conv_operands, Conv_variables, Conv_forms},
+    {4, ConvInteger_since, ConvInteger_operands, ConvInteger_variables, ConvInteger_forms},
+    {3, ConvTranspose_since, ConvTranspose_operands, ConvTranspose_variables, ConvTranspose_forms},
+    {1, Cos_since, Cos_operands, Cos_variables, Cos_forms},
+    {1, Cosh_since, Cosh_operands, Cosh_variables, Cosh_forms},
+    {2, CumProd_since, CumProd_operands, CumProd_variables, CumProd_forms},
+    {2, CumSum_since, CumSum_operands, CumSum_variables, CumSum_forms},
+    {3, DFT_since, DFT_operands, DFT_variables, DFT_forms},
+    {5, DeformConv_since, DeformConv_operands, DeformConv_variables, DeformConv_forms},
+    {1, DepthToSpace_since, DepthToSpace_operands, DepthToSpace_variables, DepthToSpace_forms},
+    {3, DequantizeLinear_since, DequantizeLinear_operands, DequantizeLinear_variables, DequantizeLinear_forms},
+    {1, Det_since, Det_operands, Det_variables, Det_forms},
+    {2, Div_since, Div_operands, Div_variables, Div_forms},
+    {3, Dropout_since, Dropout_operands, Dropout_variables, Dropout_forms},
+    {1, DynamicQuantizeLinear_since, DynamicQuantizeLinear_operands, DynamicQuantizeLinear_variables, DynamicQuantizeLinear_forms},
+    {1, Einsum_since, Einsum_operands, Einsum_variables, Einsum_forms},
+    {1, Elu_since, Elu_operands, Elu_variables, Elu_forms},
+    {2, Equal_since, Equal_operands, Equal_variables, Equal_forms},
+    {1, Erf_since, Erf_operands, Erf_variables, Erf_forms},
+    {1, Exp_since, Exp_operands, Exp_variables, Exp_forms},
+    {2, Expand_since, Expand_operands, Expand_variables, Expand_forms},
+    {1, EyeLike_since, EyeLike_operands, EyeLike_variables, EyeLike_forms},
+    {1, Flatten_since, Flatten_operands, Flatten_variables, Flatten_forms},
+    {1, Floor_since, Floor_operands, Floor_variables, Floor_forms},
+    {6, GRU_since, GRU_operands, GRU_variables, GRU_forms},
+    {2, Gather_since, Gather_operands, Gather_variables, Gather_forms},
+    {2, GatherElements_since, GatherElements_operands, GatherElements_variables, GatherElements_forms},
+    {2, GatherND_since, GatherND_operands, GatherND_variables, GatherND_forms},
+    {1, Gelu_since, Gelu_operands, Gelu_variables, Gelu_forms},
+    {3, Gemm_since, Gemm_operands, Gemm_variables, Gemm_forms},
+    {1, GlobalAveragePool_since, GlobalAveragePool_operands, GlobalAveragePool_variables, GlobalAveragePool_forms},
+    {1, GlobalLpPool_since, GlobalLpPool_operands, GlobalLpPool_variables, GlobalLpPool_forms},
+    {1, GlobalMaxPool_since, GlobalMaxPool_operands, GlobalMaxPool_variables, GlobalMaxPool_forms},
+    {2, Greater_since, Greater_operands, Greater_variables, Greater_forms},
+    {2, GreaterOrEqual_since, GreaterOrEqual_operands, GreaterOrEqual_variables, GreaterOrEqual_forms},
+    {2, GridSample_since, GridSample_operands, GridSample_variables, GridSample_forms},
+    {3, GroupNormalization_since, GroupNormalization_operands, GroupNormalization_variables, GroupNormalization_forms},
+    {1, HammingWindow_since, HammingWindow_operands, HammingWindow_variables, HammingWindow_forms},
+    {1, HannWindow_since, HannWindow_operands, HannWindow_variables, HannWindow_forms},
+    {1, HardSigmoid_since, HardSigmoid_operands, HardSigmoid_variables, HardSigmoid_forms},
+    {1, HardSwish_since, HardSwish_operands, HardSwish_variables, HardSwish_forms},
+    {1, Hardmax_since, Hardmax_operands, Hardmax_variables, Hardmax_forms},
+    {1, Identity_since, Identity_operands, Identity_variables, Identity_forms},
+    {1, If_since, If_operands, If_variables, If_forms},
+    {3, InstanceNormalization_since, InstanceNormalization_operands, InstanceNormalization_variables, InstanceNormalization_forms},
+    {1, IsInf_since, IsInf_operands, IsInf_variables, IsInf_forms},
+    {1, IsNaN_since, IsNaN_operands, IsNaN_variables, IsNaN_forms},
+    {1, LRN_since, LRN_operands, LRN_variables, LRN_forms},
+    {8, LSTM_since, LSTM_operands, LSTM_variables, LSTM_forms},
+    {3, LayerNormalization_since, LayerNormalization_operands, LayerNormalization_variables, LayerNormalization_forms},
+    {1, LeakyRelu_since, LeakyRelu_operands, LeakyRelu_variables, LeakyRelu_forms},
+    {2, Less_since, Less_operands, Less_variables, Less_forms},
+    {2, LessOrEqual_since, LessOrEqual_operands, LessOrEqual_variables, LessOrEqual_forms},
+    {6, LinearAttention_since, LinearAttention_operands, LinearAttention_variables, LinearAttention_forms},
+    {1, Log_since, Log_operands, Log_variables, Log_forms},
+    {1, LogSoftmax_since, LogSoftmax_operands, LogSoftmax_variables, LogSoftmax_forms},
+    {3, Loop_since, Loop_operands, Loop_variables, Loop_forms},
+    {1, LpNormalization_since, LpNormalization_operands, LpNormalization_variables, LpNormalization_forms},
+    {1, LpPool_since, LpPool_operands, LpPool_variables, LpPool_forms},
+    {2, MatMul_since, MatMul_operands, MatMul_variables, MatMul_forms},
+    {4, MatMulInteger_since, MatMulInteger_operands, MatMulInteger_variables, MatMulInteger_forms},
+    {1, Max_since, Max_operands, Max_variables, Max_forms},
+    {1, MaxPool_since, MaxPool_operands, MaxPool_variables, MaxPool_forms},
+    {2, MaxRoiPool_since, MaxRoiPool_operands, MaxRoiPool_variables, MaxRoiPool_forms},
+    {3, MaxUnpool_since, MaxUnpool_operands, MaxUnpool_variables, MaxUnpool_forms},
+    {1, Mean_since, Mean_operands, Mean_variables, Mean_forms},
+    {1, MeanVarianceNormalization_since, MeanVarianceNormalization_operands, MeanVarianceNormalization_variables, MeanVarianceNormalization_forms},
+    {5, MelWeightMatrix_since, MelWeightMatrix_operands, MelWeightMatrix_variables, MelWeightMatrix_forms},
+    {1, Min_since, Min_operands, Min_variables, Min_forms},
+    {1, Mish_since, Mish_operands, Mish_variables, Mish_forms},
+    {2, Mod_since, Mod_operands, Mod_variables, Mod_forms},
+    {2, Mul_since, Mul_operands, Mul_variables, Mul_forms},
+    {1, Multinomial_since, Multinomial_operands, Multinomial_variables, Multinomial_forms},
+    {1, Neg_since, Neg_operands, Neg_variables, Neg_forms},
+    {3, NegativeLogLikelihoodLoss_since, NegativeLogLikelihoodLoss_operands, NegativeLogLikelihoodLoss_variables, NegativeLogLikelihoodLoss_forms},
+    {5, NonMaxSuppression_since, NonMaxSuppression_operands, NonMaxSuppression_variables, NonMaxSuppression_forms},
+    {1, NonZero_since, NonZero_operands, NonZero_variables, NonZero_forms},
+    {1, Not_since, Not_operands, Not_variables, Not_forms},
+    {3, OneHot_since, OneHot_operands, OneHot_variables, OneHot_forms},
+    {2, Or_since, Or_operands, Or_variables, Or_forms},
+    {2, PRelu_since, PRelu_operands, PRelu_variables, PRelu_forms},
+    {4, Pad_since, Pad_operands, Pad_variables, Pad_forms},
+    {2, Pow_since, Pow_operands, Pow_variables, Pow_forms},
+    {9, QLinearConv_since, QLinearConv_operands, QLinearConv_variables, QLinearConv_forms},
+    {8, QLinearMatMul_since, QLinearMatMul_operands, QLinearMatMul_variables, QLinearMatMul_forms},
+    {3, QuantizeLinear_since, QuantizeLinear_operands, QuantizeLinear_variables, QuantizeLinear_forms},
+    {2, RMSNormalization_since, RMSNormalization_operands, RMSNormalization_variables, RMSNormalization_forms},
+    {6, RNN_since, RNN_operands, RNN_variables, RNN_forms},
+    {0, RandomNormal_since, RandomNormal_operands, RandomNormal_variables, RandomNormal_forms},
+    {1, RandomNormalLike_since, RandomNormalLike_operands, RandomNormalLike_variables, RandomNormalLike_forms},
+    {0, RandomUniform_since, RandomUniform_operands, RandomUniform_variables, RandomUniform_forms},
+    {1, RandomUniformLike_since, RandomUniformLike_operands, RandomUniformLike_variables, RandomUniformLike_forms},
+    {3, Range_since, Range_operands, Range_variables, Range_forms},
+    {1, Reciprocal_since, Reciprocal_operands, Reciprocal_variables, Reciprocal_forms},
+    {2, ReduceL1_since, ReduceL1_operands, ReduceL1_variables, ReduceL1_forms},
+    {2, ReduceL2_since, ReduceL2_operands, ReduceL2_variables, ReduceL2_forms},
+    {2, ReduceLogSum_since, ReduceLogSum_operands, ReduceLogSum_variables, ReduceLogSum_forms},
+    {2, ReduceLogSumExp_since, ReduceLogSumExp_operands, ReduceLogSumExp_variables, ReduceLogSumExp_forms},
+    {2, ReduceMax_since, ReduceMax_operands, ReduceMax_variables, ReduceMax_forms},
+    {2, ReduceMean_since, ReduceMean_operands, ReduceMean_variables, ReduceMean_forms},
+    {2, ReduceMin_since, ReduceMin_operands, ReduceMin_variables, ReduceMin_forms},
+    {2, ReduceProd_since, ReduceProd_operands, ReduceProd_variables, ReduceProd_forms},
+    {2, ReduceSum_since, ReduceSum_operands, ReduceSum_variables, ReduceSum_forms},
+    {2, ReduceSumSquare_since, ReduceSumSquare_operands, ReduceSumSquare_variables, ReduceSumSquare_forms},
+    {1, Relu_since, Relu_operands, Relu_variables, Relu_forms},
+    {2, Reshape_since, Reshape_operands, Reshape_variables, Reshape_forms},
+    {4, Resize_since, Resize_operands, Resize_variables, Resize_forms},
+    {2, ReverseSequence_since, ReverseSequence_operands, ReverseSequence_variables, ReverseSequence_forms},
+    {3, RoiAlign_since, RoiAlign_operands, RoiAlign_variables, RoiAlign_forms},
+    {4, RotaryEmbedding_since, RotaryEmbedding_operands, RotaryEmbedding_variables, RotaryEmbedding_forms},
+    {1, Round_since, Round_operands, Round_variables, Round_forms},
+    {4, STFT_since, STFT_operands, STFT_variables, STFT_forms},
+    {1, Scan_since, Scan_operands, Scan_variables, Scan_forms},
+    {3, ScatterElements_since, ScatterElements_operands, ScatterElements_variables, ScatterElements_forms},
+    {3, ScatterND_since, ScatterND_operands, ScatterND_variables, ScatterND_forms},
+    {1, Selu_since, Selu_operands, Selu_variables, Selu_forms},
+    {1, Shape_since, Shape_operands, Shape_variables, Shape_forms},
+    {1, Shrink_since, Shrink_operands, Shrink_variables, Shrink_forms},
+    {1, Sigmoid_since, Sigmoid_operands, Sigmoid_variables, Sigmoid_forms},
+    {1, Sign_since, Sign_operands, Sign_variables, Sign_forms},
+    {1, Sin_since, Sin_operands, Sin_variables, Sin_forms},
+    {1, Sinh_since, Sinh_operands, Sinh_variables, Sinh_forms},
+    {1, Size_since, Size_operands, Size_variables, Size_forms},
+    {5, Slice_since, Slice_operands, Slice_variables, Slice_forms},
+    {1, Softmax_since, Softmax_operands, Softmax_variables, Softmax_forms},
+    {3, SoftmaxCrossEntropyLoss_since, SoftmaxCrossEntropyLoss_operands, SoftmaxCrossEntropyLoss_variables, SoftmaxCrossEntropyLoss_forms},
+    {1, Softplus_since, Softplus_operands, Softplus_variables, Softplus_forms},
+    {1, Softsign_since, Softsign_operands, Softsign_variables, Softsign_forms},
+    {1, SpaceToDepth_since, SpaceToDepth_operands, SpaceToDepth_variables, SpaceToDepth_forms},
+    {2, Split_since, Split_operands, Split_variables, Split_forms},
+    {1, Sqrt_since, Sqrt_operands, Sqrt_variables, Sqrt_forms},
+    {2, Squeeze_since, Squeeze_operands, Squeeze_variables, Squeeze_forms},
+    {2, Sub_since, Sub_operands, Sub_variables, Sub_forms},
+    {1, Sum_since, Sum_operands, Sum_variables, Sum_forms},
+    {2, SwiGLU_since, SwiGLU_operands, SwiGLU_variables, SwiGLU_forms},
+    {1, Swish_since, Swish_operands, Swish_variables, Swish_forms},
+    {1, Tan_since, Tan_operands, Tan_variables, Tan_forms},
+    {1, Tanh_since, Tanh_operands, Tanh_variables, Tanh_forms},
+    {3, TensorScatter_since, TensorScatter_operands, TensorScatter_variables, TensorScatter_forms},
+    {1, ThresholdedRelu_since, ThresholdedRelu_operands, ThresholdedRelu_variables, ThresholdedRelu_forms},
+    {2, Tile_since, Tile_operands, Tile_variables, Tile_forms},
+    {2, TopK_since, TopK_operands, TopK_variables, TopK_forms},
+    {1, Transpose_since, Transpose_operands, Transpose_variables, Transpose_forms},
+    {2, Trilu_since, Trilu_operands, Trilu_variables, Trilu_forms},
+    {1, Unique_since, Unique_operands, Unique_variables, Unique_forms},
+    {2, Unsqueeze_since, Unsqueeze_operands, Unsqueeze_variables, Unsqueeze_forms},
+    {3, Where_since, Where_operands, Where_variables, Where_forms},
+    {2, Xor_since, Xor_operands, Xor_variables, Xor_forms},
 };
 
 constexpr int kIrVersions[] = {8, 9, 9, 10, 10, 11, 12, 13, 13, 13, 14};  // from opset 18

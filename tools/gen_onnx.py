@@ -282,6 +282,8 @@ def emit_table(ops, head, ir_version):
         since = [op.input_since(x['name']) for x in op.inputs] + [a['since'] for a in op.attributes]
         if since:
             out.append(f'constexpr uint8_t {n}_since[] = {{{", ".join(map(str, since))}}};')
+        names = ', '.join(quote(v) for v in variables)
+        out.append(f'constexpr std::string_view {n}_variables[] = {{{names}}};' if variables else f'constexpr std::span<const std::string_view> {n}_variables;')
         operands = []
         for i, x in enumerate(op.inputs + op.outputs):
             optional = 'true' if x['option'] == 'Optional' else 'false'
@@ -309,7 +311,7 @@ def emit_table(ops, head, ir_version):
     out += ['};', '', 'constexpr OnnxFacts kFacts[] = {']
     for op in ops:
         since = f'{op.name}_since' if op.inputs or op.attributes else '{}'
-        out.append(f'    {{{len(op.inputs)}, {since}, {op.name}_operands, {op.name}_forms}},')
+        out.append(f'    {{{len(op.inputs)}, {since}, {op.name}_operands, {op.name}_variables, {op.name}_forms}},')
     out += ['};', '']
     versions = ', '.join(str(ir_version[str(o)]) for o in range(FIRST_OPSET, LAST_OPSET + 1))
     out += [f'constexpr int kIrVersions[] = {{{versions}}};  // from opset {FIRST_OPSET}', '', '}  // namespace', '',

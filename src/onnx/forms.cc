@@ -3,6 +3,7 @@
 
 #include "onnx/args.h"
 #include "onnx/infer.h"
+#include "onnx/ort_kernels.h"
 #include "onnx/scope.h"
 #include "onnx/table.h"
 
@@ -117,6 +118,10 @@ Val Onnx::ReduceLogSumExp(Val x, IntVec axes, bool keepdims) { return Reduce(Onn
 Val Onnx::ReduceSumSquare(Val x, IntVec axes, bool keepdims) {
   return axes.empty() ? Mul(x, x) : Reduce(OnnxOp::ReduceSumSquare, x, axes, keepdims);
 }
+
+Val Onnx::Relu(Val x) { return IsIntegral(x.dtype()) ? Max(x, Constant(0, x.dtype())) : OnnxOps::Relu(x); }
+
+Val Onnx::NonZero(Val x) { return OnnxOps::NonZero(RuntimeHas("NonZero", opset(), x.dtype()) ? x : Cast(x, DType::Bool)); }
 
 // Before opset 21 scale and bias were one number a group: there the normalization is InstanceNormalization of [batch, groups, rest].
 Val Onnx::GroupNormalization(Val x, Val scale, Val bias, const GroupNormalizationAttrs& attrs) {

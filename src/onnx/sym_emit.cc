@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "ir/sym_facts.h"
-#include "onnx/runtime.h"
+#include "onnx/ort_kernels.h"
 #include "onnx/scope.h"
 
 namespace pt2onnx {
@@ -92,25 +92,25 @@ Val SymEmitter::Round(SymExpr x, SymExpr digits) {
 }
 
 Val SymEmitter::Function(SymOp op, Val x) {
-  const auto in = [&](OnnxOp name, Val (OnnxOps::*method)(Val)) {
-    if (RuntimeRuns(name, b_.opset(), DType::F64)) return (b_.*method)(x);
+  const auto in = [&](std::string_view name, Val (OnnxOps::*method)(Val)) {
+    if (RuntimeHas(name, b_.opset(), DType::F64)) return (b_.*method)(x);
     return b_.Cast((b_.*method)(b_.Cast(x, DType::F32)), DType::F64);
   };
   switch (op) {
-    case SymOp::Sqrt: return in(OnnxOp::Sqrt, &OnnxOps::Sqrt);
-    case SymOp::Cos: return in(OnnxOp::Cos, &OnnxOps::Cos);
-    case SymOp::Cosh: return in(OnnxOp::Cosh, &OnnxOps::Cosh);
-    case SymOp::Sin: return in(OnnxOp::Sin, &OnnxOps::Sin);
-    case SymOp::Sinh: return in(OnnxOp::Sinh, &OnnxOps::Sinh);
-    case SymOp::Tan: return in(OnnxOp::Tan, &OnnxOps::Tan);
-    case SymOp::Tanh: return in(OnnxOp::Tanh, &OnnxOps::Tanh);
-    case SymOp::Asin: return in(OnnxOp::Asin, &OnnxOps::Asin);
-    case SymOp::Acos: return in(OnnxOp::Acos, &OnnxOps::Acos);
-    case SymOp::Atan: return in(OnnxOp::Atan, &OnnxOps::Atan);
-    case SymOp::Asinh: return in(OnnxOp::Asinh, &OnnxOps::Asinh);
-    case SymOp::Exp: return in(OnnxOp::Exp, &OnnxOps::Exp);
-    case SymOp::Log: return in(OnnxOp::Log, &OnnxOps::Log);
-    case SymOp::Log2: return in(OnnxOp::Log, &OnnxOps::Log) / Double(std::log(2.0));
+    case SymOp::Sqrt: return in("Sqrt", &OnnxOps::Sqrt);
+    case SymOp::Cos: return in("Cos", &OnnxOps::Cos);
+    case SymOp::Cosh: return in("Cosh", &OnnxOps::Cosh);
+    case SymOp::Sin: return in("Sin", &OnnxOps::Sin);
+    case SymOp::Sinh: return in("Sinh", &OnnxOps::Sinh);
+    case SymOp::Tan: return in("Tan", &OnnxOps::Tan);
+    case SymOp::Tanh: return in("Tanh", &OnnxOps::Tanh);
+    case SymOp::Asin: return in("Asin", &OnnxOps::Asin);
+    case SymOp::Acos: return in("Acos", &OnnxOps::Acos);
+    case SymOp::Atan: return in("Atan", &OnnxOps::Atan);
+    case SymOp::Asinh: return in("Asinh", &OnnxOps::Asinh);
+    case SymOp::Exp: return in("Exp", &OnnxOps::Exp);
+    case SymOp::Log: return in("Log", &OnnxOps::Log);
+    case SymOp::Log2: return in("Log", &OnnxOps::Log) / Double(std::log(2.0));
     default: PT2ONNX_UNREACHABLE();
   }
 }

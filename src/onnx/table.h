@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "gen/onnx_ops.h"
-#include "ir/op.h"
+#include "ir/op_table.h"
 
 namespace pt2onnx {
 
-constexpr uint32_t kFirstOnnxId = 1u << 16;     // behind every id of torch's table and of custom ops
+constexpr uint32_t kFirstOnnxId = 1u << 15;     // behind every id of torch's table, before those of custom ops
 
 struct OnnxOperand {                            // an input or a result
   int8_t variable;                              // type variable: operands with the same one share a dtype; -1: none
@@ -24,16 +24,17 @@ struct OnnxFacts {
   int inputs;                                   // how many of the schema's args are inputs
   std::span<const uint8_t> since;               // of each arg: the opset that brought it; 0: always there
   std::span<const OnnxOperand> operands;        // inputs, then results
+  std::span<const std::string_view> variables;  // names of the type variables: "T", "T1"
   std::span<const OnnxForm> forms;              // in order of `since`
 };
 
 std::span<const OpSchema> OnnxOpTable();        // "onnx::Add"; position: OnnxOp
-const OpSchema* FindOnnxOp(std::string_view name);  // "onnx::Add"; null if unknown
 const OnnxFacts& FactsOf(OnnxOp op);
 int OnnxIrVersion(int opset);                   // the lowest that knows the opset
 
 inline const OpSchema& SchemaOf(OnnxOp op) { return OnnxOpTable()[static_cast<size_t>(op)]; }
-inline bool IsOnnx(const OpSchema& schema) { return schema.id >= kFirstOnnxId; }
+inline bool IsOnnx(const OpSchema& schema) { return schema.id >= kFirstOnnxId && schema.id - kFirstOnnxId < OnnxOpTable().size(); }
+inline OnnxOp OnnxOpOf(const OpSchema& schema) { return static_cast<OnnxOp>(schema.id - kFirstOnnxId); }
 inline bool Is(const OpSchema& schema, OnnxOp op) { return schema.id == kFirstOnnxId + static_cast<uint32_t>(op); }
 // The form that an opset means; null if the op is younger.
 const OnnxForm* FormAt(OnnxOp op, int opset);

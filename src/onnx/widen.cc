@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "onnx/runtime.h"
+#include "onnx/ort_kernels.h"
 
 namespace pt2onnx {
 namespace {
@@ -52,11 +52,15 @@ bool SpecHas(OnnxOp op, int operand, DType dtype, int opset) {
   return form && (form->dtypes[operand] & (1u << static_cast<int>(dtype)));
 }
 
+bool RuntimeRuns(OnnxOp op, int opset, DType dtype) {
+  return RuntimeHas(SchemaOf(op).name.substr(6), opset, FactsOf(op).variables[static_cast<size_t>(MainVariable(op))], dtype);
+}
+
 // Wider dtypes to try, nearest first.
 std::vector<DType> Candidates(DType dtype, Exact exact) {
   switch (dtype) {
     case DType::BF16: case DType::F16: return {DType::F32};
-    case DType::Bool: return exact == Exact::Moves ? std::vector{DType::U8, DType::I32} : std::vector<DType>{};
+    case DType::Bool: return exact == Exact::Moves ? std::vector{DType::U8, DType::I32, DType::I64} : std::vector<DType>{};
     case DType::I8: case DType::U8: case DType::I16: case DType::U16:
       return exact >= Exact::Wrapping ? std::vector{DType::I32, DType::I64} : std::vector<DType>{};
     case DType::I32: case DType::U32: return exact >= Exact::Wrapping ? std::vector{DType::I64} : std::vector<DType>{};

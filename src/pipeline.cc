@@ -8,6 +8,7 @@
 #include "passes/decompose.h"
 #include "passes/functionalize.h"
 #include "passes/lower.h"
+#include "passes/mode.h"
 #include "passes/promote.h"
 
 namespace pt2onnx {
@@ -25,7 +26,7 @@ Pass Make(const Args&... args) {
 Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options) {
   const Rules<Aten> decompositions = DecompositionRules();
   const Rules<Onnx> lowerings = LoweringRules();
-  std::vector<Pass> passes = {Make<Functionalize>()};
+  std::vector<Pass> passes = {Make<Mode>(options.mode), Make<Functionalize>()};
   if (until != Until::Functional) passes.push_back(Make<Decompose>(decompositions));
   if (until == Until::Onnx) passes.push_back(Make<PromoteTypes>());
 

@@ -60,4 +60,11 @@ std::string_view ModulePath(std::string_view module_stack) {
   return path;
 }
 
+std::string_view ModuleClass(std::string_view module_stack) {
+  const size_t comma = module_stack.rfind(',');
+  if (comma == std::string_view::npos) return {};
+  const std::string_view type = module_stack.substr(comma + 1);
+  return type.substr(type.rfind('.') == std::string_view::npos ? 0 : type.rfind('.') + 1);
+}
+
 }  // namespace pt2onnx

@@ -23,4 +23,7 @@ SourceLine UserLine(std::string_view stack_trace);
 // The path of the innermost module: "encoder.layers.0" of "L__self__,,M;L__self___encoder,encoder,E;...,encoder.layers.0,torch.nn.Linear".
 std::string_view ModulePath(std::string_view module_stack);
 
+// The class of the innermost module, without its package: "Linear". "" if nothing was recorded.
+std::string_view ModuleClass(std::string_view module_stack);
+
 }  // namespace pt2onnx

@@ -32,8 +32,9 @@ Report Convert(const std::string& path, const std::string& out_path, const Optio
   if (!session.ok()) return session.Finish();
   session.report.statistics.push_back({"nodes", static_cast<int64_t>(graph->nodes.size())});
   session.Stage("write");
-  const Status written = WriteModel(context, {.graph = graph, .metadata = Metadata(session.program(), facts)},
-                                    {.path = out_path, .source = path, .external_data = options.external_data});
+  const MappedFile& weights = session.program().archive.file();
+  const Status written = WriteModel(context, {.graph = graph, .metadata = Metadata(session.program(), facts)}, out_path,
+                                    {.external_data = options.external_data, .dim_names = options.dim_names, .weights_fd = weights.fd(), .weights_path = path});
   if (!written) session.Fail(written.error());
   return session.Finish();
 }

@@ -1,6 +1,7 @@
 #include "passes/geometry.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 
 #include "ir/sym_facts.h"
@@ -8,9 +9,31 @@
 namespace pt2onnx {
 namespace {
 
+// The value at sizes that nothing relates, if PyTorch recorded of all its symbols that they are at least 2. What differs there was a copy when
+// the program was captured, and PyTorch admits no size for which it would not be.
+std::optional<int64_t> AtGenericSizes(SymExpr e) {
+  std::map<std::string_view, int64_t> sizes;
+  for (const SymExpr& symbol : Symbols(e)) {
+    const Range range = symbol.node()->pool->RecordedRange(symbol);
+    if (!range.lo || *range.lo < 2) return std::nullopt;
+    uint64_t hash = 0;
+    for (char c : symbol.SymbolName()) hash = hash * 131 + static_cast<uint64_t>(c);
+    sizes[symbol.SymbolName()] = 10007 + static_cast<int64_t>(hash % 9973) * 2;
+  }
+  return EvaluateInt(e, sizes);
+}
+
 Tri Equal(SymExpr a, SymExpr b) {
   if (ProvablyEqual(a, b)) return Tri::Yes;
-  return ProvablyNotEqual(a, b) ? Tri::No : Tri::Open;
+  if (ProvablyNotEqual(a, b)) return Tri::No;
+  const auto x = AtGenericSizes(a), y = AtGenericSizes(b);
+  return x && y && *x != *y ? Tri::No : Tri::Open;
+}
+
+Tri Divides(SymExpr part, SymExpr whole) {
+  if (TryDivideExactly(whole, part)) return Tri::Yes;
+  const auto x = AtGenericSizes(part), y = AtGenericSizes(whole);
+  return x && y && *x != 0 && *y % *x != 0 ? Tri::No : Tri::Open;
 }
 
 // PyTorch traced with sizes that are not 0 or 1 (else they would be constants): what it decided, eager decides for such sizes.
@@ -87,9 +110,10 @@ ViewStrides StridesAsView(const Type& type, Dims shape) {
     while (view_d >= 0) {
       const SymExpr n = shape[static_cast<size_t>(view_d)];
       if (!(IsOne(n) == Tri::Yes) && ProvablyEqual(taken, run)) break;
-      if (!(IsOne(n) == Tri::Yes) && !TryDivideExactly(run, taken * n)) {
-        if (run.IsConst() && (taken * n).IsConst()) return {Tri::No, {}};
-        possible = Tri::Open;
+      if (!(IsOne(n) == Tri::Yes)) {
+        const Tri fits = Divides(taken * n, run);
+        if (fits == Tri::No) return {Tri::No, {}};
+        if (fits == Tri::Open) possible = Tri::Open;
       }
       strides[static_cast<size_t>(view_d)] = taken * base;
       taken = taken * n;

@@ -8,16 +8,9 @@ Vals Aten::Emit(const OpSchema& op, std::vector<Arg> args) {
   Vals out;
   std::vector<Type> types = InferTypes(context_, op, args);
   PT2ONNX_CHECK(!types.empty());  // an op that rules emit needs a row in ir/infer.cc
-  if (const uint32_t problem = PoisonOf(args)) {
-    for (const Type& type : types) {
-      Value* value = context_.NewValue(type);
-      value->problem = problem;
-      out.push_back(Wrap(value));
-    }
-    return out;
-  }
   const LocId loc = call_ ? call_->loc : 0;
-  for (Value* value : down_.Emit({&op, args, types, loc})) out.push_back(Wrap(value));
+  const uint32_t problem = PoisonOf(args);
+  for (Value* value : problem ? EmitPoison(down_, problem, types, loc) : down_.Emit({&op, args, types, loc})) out.push_back(Wrap(value));
   return out;
 }
 

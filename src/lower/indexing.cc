@@ -1,6 +1,7 @@
 #include "lower/indexing.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "ir/sym_facts.h"
@@ -91,6 +92,14 @@ Val WithRank(Onnx& b, Val x, int64_t rank) { return x.rank() < rank ? b.Unsqueez
 
 Val OnDiagonal(Onnx& b, SymExpr rows, SymExpr cols, SymExpr offset) {
   return b.Equal(b.Unsqueeze(Progression(b, offset, 1, rows), {1}), b.Unsqueeze(Iota(b, cols), {0}));
+}
+
+Scalar ExtremeOf(DType dtype, bool largest) {
+  if (IsFloat(dtype)) return largest ? INFINITY : -INFINITY;
+  if (dtype == DType::Bool) return largest;
+  const int bits = 8 * ItemSize(dtype) - (IsUnsigned(dtype) ? 0 : 1);
+  const int64_t most = bits >= 63 ? INT64_MAX : (int64_t{1} << bits) - 1;
+  return largest ? most : IsUnsigned(dtype) ? 0 : -most - 1;
 }
 
 Val LaterUnsupported(Onnx& b, size_t result, std::string message) {

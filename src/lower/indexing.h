@@ -51,6 +51,9 @@ Val WithRank(Onnx& b, Val x, int64_t rank);
 // rows x cols: column - row == offset
 Val OnDiagonal(Onnx& b, SymExpr rows, SymExpr cols, SymExpr offset);
 
+// The smallest or largest value of a dtype.
+Scalar ExtremeOf(DType dtype, bool largest);
+
 // One result of an op whose other results can be had: a problem that is reported only if somebody reads it.
 Val LaterUnsupported(Onnx& b, size_t result, std::string message);
 

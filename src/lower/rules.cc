@@ -2,17 +2,29 @@
 
 namespace pt2onnx {
 
-void PointwiseRules(Rules<Onnx>& r);
-void ShapeRules(Rules<Onnx>& r);
 void HopRules(Rules<Onnx>& r);
+void IndexRules(Rules<Onnx>& r);
+void JoinRules(Rules<Onnx>& r);
 void LinalgRules(Rules<Onnx>& r);
+void PadRules(Rules<Onnx>& r);
+void PointwiseRules(Rules<Onnx>& r);
+void ScatterRules(Rules<Onnx>& r);
+void SearchRules(Rules<Onnx>& r);
+void ShapeRules(Rules<Onnx>& r);
+void SliceRules(Rules<Onnx>& r);
 
 Rules<Onnx> LoweringRules() {
   Rules<Onnx> r;
-  PointwiseRules(r);
-  ShapeRules(r);
   HopRules(r);
+  IndexRules(r);
+  JoinRules(r);
   LinalgRules(r);
+  PadRules(r);
+  PointwiseRules(r);
+  ScatterRules(r);
+  SearchRules(r);
+  ShapeRules(r);
+  SliceRules(r);
   return r;
 }
 

@@ -41,14 +41,14 @@ Val Bitcast(Onnx& b, Val self, DType dtype) {
   for (int64_t k = 0; k < ratio; ++k) shifts.push_back(k * bits);
   const Val by = b.Cast(b.Ints(shifts), DType::U64);
   if (from > to) {
-    const Val parts = b.BitShift(b.Unsqueeze(b.Cast(self, DType::U64), {-1}), by, {.direction = "RIGHT"});
+    const Val parts = b.BitShift(b.Unsqueeze(b.Cast(self, DType::U64), {-1}), by, {.direction = std::string_view("RIGHT")});
     return b.Reshape(b.Cast(b.BitwiseAnd(parts, b.Constant(int64_t{(int64_t{1} << bits) - 1}, DType::U64)), dtype), ResultShape(b));
   }
   const DType narrow = std::min(from, to) == 1 ? DType::U8 : std::min(from, to) == 2 ? DType::U16 : DType::U32;
   DimVec grouped(ResultShape(b));
   grouped.push_back(ratio);
   const Val parts = b.Reshape(b.Cast(b.Cast(self, narrow), DType::U64), grouped);
-  return b.Cast(b.ReduceSum(b.Cast(b.BitShift(parts, by, {.direction = "LEFT"}), DType::I64), {-1}), dtype);
+  return b.Cast(b.ReduceSum(b.Cast(b.BitShift(parts, by, {.direction = std::string_view("LEFT")}), DType::I64), {-1}), dtype);
 }
 
 Vals ReshapedList(Onnx& b, const Vals& tensors) {

@@ -133,14 +133,14 @@ Val Inserted(Onnx& b, Val self, Val src, int64_t axis, SymExpr start) {
   return b.Concat(parts, axis);
 }
 
-Val SliceScatter(Onnx& b, Val self, Val src, int64_t dim, std::optional<SymExpr> first, std::optional<SymExpr> last, SymExpr step) {
+// How many elements are written is src's size.
+Val SliceScatter(Onnx& b, Val self, Val src, int64_t dim, SymExpr first, SymExpr step) {
   const int64_t axis = Axis(dim, self.rank());
   const SymExpr n = self.dim(axis), m = src.dim(axis);
   if (m == 0) return self;
   if (step == 1 && m == n) return src;
-  const SymExpr start = ClipBound(first.value_or(0), n);
+  const SymExpr start = ClipBound(first, n);
   if (step == 1) return Inserted(b, self, src, axis, start);
-  (void)last;  // how many elements there are is src's size
   return ReplaceAlong(b, self, axis, Progression(b, start, step, m), src);
 }
 
@@ -176,7 +176,7 @@ void SliceRules(Rules<Onnx>& r) {
   OnEach<aten::as_strided, aten::as_strided_copy>(
       r, [](Onnx& b, const auto& op) { return AsStrided(b, op.self, op.size, op.stride, op.storage_offset.value_or(0)); });
 
-  r.On([](Onnx& b, const aten::slice_scatter& op) { return SliceScatter(b, op.self, op.src, op.dim, op.start, op.end, op.step); });
+  r.On([](Onnx& b, const aten::slice_scatter& op) { return SliceScatter(b, op.self, op.src, op.dim, op.start.value_or(0), op.step); });
   r.On([](Onnx& b, const aten::select_scatter& op) { return SelectScatter(b, op.self, op.src, op.dim, op.index); });
   r.On([](Onnx& b, const aten::diagonal_scatter& op) { return DiagonalScatter(b, op.self, op.src, op.offset, op.dim1, op.dim2); });
   r.On([](Onnx& b, const aten::as_strided_scatter& op) {

@@ -237,6 +237,11 @@ class Substitution {
     return e.kind() == SymKind::Float ? ToFloat(found->second) : found->second;
   }
   SymExpr Rebuild(const SymExpr& e) {
+    if (e.op() == SymOp::Where) {
+      // The branch not taken may be undefined here.
+      SymExpr condition = (*this)(e.args()[0]);
+      if (auto taken = condition.TryBool()) return (*this)(e.args()[*taken ? 1 : 2]);
+    }
     std::vector<SymExpr> args;
     bool changed = false;
     for (const SymExpr& arg : e.args()) {

@@ -184,6 +184,7 @@ TEST_F(SymExprTest, SubstituteEvaluateSymbols) {
   EXPECT_EQ(EvaluateInt(e, {{"s0", 3}, {"s1", 5}}), 9);
   EXPECT_EQ(EvaluateInt(e, {{"s0", 3}}), std::nullopt);
   EXPECT_EQ(EvaluateInt(FloorDiv(4, s0), {{"s0", 0}}), std::nullopt);
+  EXPECT_EQ(EvaluateInt(Where(Eq(s0, 0), 7, FloorDiv(4, s0)), {{"s0", 0}}), 7);
   EXPECT_EQ(Symbols(e + pool.Symbol("a")), (std::vector<SymExpr>{pool.Symbol("a"), s0, s1}));
   EXPECT_EQ(Evaluate(ToFloat(s0) * SymExpr::Float(0.5), {{"s0", 5}})->TryFloat(), 2.5);
 }

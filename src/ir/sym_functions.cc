@@ -116,8 +116,8 @@ static Value FloatOf(const Values& a) { return {AsFloat(a[0])}; }
 static Value Same(const Values& a) { return a[0]; }
 static Value AbsOf(const Values& a) { return a[0].den.IsConst() ? Fraction(Abs(a[0].num), Abs(a[0].den)) : Value{Abs(AsFloat(a[0]))}; }
 static Value Indexing(const Values& a) { return {Mod(FloorDiv(Whole(a[0]), Whole(a[1])), Whole(a[2]))}; }
-Value ShiftLeft(const Values& a) { return {Whole(a[0]) * Pow(2, Whole(a[1]))}; }
-Value ShiftRight(const Values& a) { return {FloorDiv(Whole(a[0]), Pow(2, Whole(a[1])))}; }
+Value ShiftLeft(const Value& a, const Value& b) { return {Whole(a) * Pow(2, Whole(b))}; }
+Value ShiftRight(const Value& a, const Value& b) { return {FloorDiv(Whole(a), Pow(2, Whole(b)))}; }
 static Value Select(const Values& a) { return {Where(Whole(a[0]), Whole(a[1]), Whole(a[2]))}; }
 static Value RoundDigits(const Values& a) { return {RoundDecimal(AsFloat(a[0]), Whole(a[1]))}; }
 static Value Dense(const Values& a) {
@@ -142,8 +142,8 @@ constexpr Function kFunctions[] = {
     {"IntTrueDiv", 2, 2, IntQuotient},
     {"truediv", 2, 2, IntQuotient},
     {"FloatTrueDiv", 2, 2, FloatQuotient},
-    {"LShift", 2, 2, ShiftLeft},
-    {"RShift", 2, 2, ShiftRight},
+    {"LShift", 2, 2, FoldLeft<ShiftLeft>},
+    {"RShift", 2, 2, FoldLeft<ShiftRight>},
     {"Max", 1, -1, Extreme<Max>},
     {"max", 1, -1, Extreme<Max>},
     {"Min", 1, -1, Extreme<Min>},

@@ -24,8 +24,8 @@ Value Multiply(const Value& a, const Value& b);
 Value Divide(const Value& a, const Value& b);
 Value Power(const Value& base, const Value& exponent);
 Value Compare(SymExpr (*relation)(SymExpr, SymExpr), const Value& a, const Value& b);
-Value ShiftLeft(const Values& a);
-Value ShiftRight(const Values& a);
+Value ShiftLeft(const Value& a, const Value& b);
+Value ShiftRight(const Value& a, const Value& b);
 
 struct Function {
   std::string_view name;

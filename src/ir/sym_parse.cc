@@ -54,13 +54,34 @@ SymKind KindByName(std::string_view name) {
   return SymKind::Int;
 }
 
+template <SymExpr (*F)(SymExpr, SymExpr)>
+Value OnWhole(const Value& a, const Value& b) { return {F(Whole(a), Whole(b))}; }
+template <SymExpr (*F)(SymExpr, SymExpr)>
+Value Relation(const Value& a, const Value& b) { return Compare(F, a, b); }
+Value Subtract(const Value& a, const Value& b) { return Add(a, Multiply({-1}, b)); }
+
+// Binary operators, Python's levels; ** is not among them, it associates to the right.
+struct Operator {
+  std::string_view token;
+  int level;
+  Value (*apply)(const Value& a, const Value& b);
+};
+constexpr int kNotLevel = 3;
+// Where one begins with another the longer comes first.
+constexpr Operator kOperators[] = {
+    {"or", 1, OnWhole<Or>},    {"and", 2, OnWhole<And>},   {"==", 4, Relation<Eq>},  {"!=", 4, Relation<Ne>}, {"<=", 4, Relation<Le>},
+    {">=", 4, Relation<Ge>},   {"<<", 8, ShiftLeft},       {">>", 8, ShiftRight},    {"<", 4, Relation<Lt>},  {">", 4, Relation<Gt>},
+    {"|", 5, OnWhole<BitOr>},  {"^", 6, OnWhole<BitXor>},  {"&", 7, OnWhole<BitAnd>}, {"+", 9, Add},          {"-", 9, Subtract},
+    {"//", 10, OnWhole<FloorDiv>}, {"/", 10, Divide},      {"%", 10, OnWhole<Mod>},  {"*", 10, Multiply},
+};
+
 // The first mistake stops everything: later steps see end of text.
 class Parser {
  public:
   Parser(SymPool& pool, std::string_view text) : pool_(pool), text_(text) {}
 
   Result<SymExpr> Run() {
-    SymExpr e = Whole(Or());
+    SymExpr e = Whole(Expression());
     SkipSpace();
     if (pos_ < text_.size()) Fail("unexpected text");
     if (!error_.empty()) return Error{"E0131", fmt::format("can't read the symbolic expression `{}`: {}", text_, error_), ""};
@@ -68,7 +89,7 @@ class Parser {
   }
 
  private:
-  static constexpr int kMaxDepth = 200;  // calls of Or: a hostile file must not overflow the stack
+  static constexpr int kMaxDepth = 200;  // calls of Expression: a hostile file must not overflow the stack
 
   void Fail(std::string_view what) {
     if (error_.empty()) error_ = fmt::format("{} at character {}", what, pos_ + 1);
@@ -87,12 +108,6 @@ class Parser {
     pos_ += token.size();
     return true;
   }
-  // One of these operators, and not the beginning of a longer one.
-  bool AcceptOperator(std::string_view token, std::string_view but_not) {
-    SkipSpace();
-    if (text_.substr(pos_).starts_with(but_not)) return false;
-    return Accept(token);
-  }
   void Expect(std::string_view token) {
     if (!Accept(token)) Fail(fmt::format("expected `{}`", token));
   }
@@ -110,98 +125,27 @@ class Parser {
     return true;
   }
 
-  Value Or() {
+  // Operators that bind at least as tightly as `level`, left to right.
+  Value Expression(int level = 0) {
     if (++depth_ > kMaxDepth) Fail("too deeply nested");
-    Value v = And();
-    while (AcceptWord("or")) v = {pt2onnx::Or(Whole(v), Whole(And()))};
+    Value left = AcceptWord("not") ? Value{Not(Whole(Expression(kNotLevel)))} : Sign();
+    for (;;) {
+      const Operator* op = PeekOperator();
+      if (!op || op->level < level) break;
+      pos_ += op->token.size();
+      left = op->apply(left, Expression(op->level + 1));
+    }
     --depth_;
-    return v;
+    return left;
   }
-  Value And() {
-    Value v = Not();
-    while (AcceptWord("and")) v = {pt2onnx::And(Whole(v), Whole(Not()))};
-    return v;
-  }
-  Value Not() {
-    bool negate = false;
-    while (AcceptWord("not")) negate = !negate;
-    Value v = Comparison();
-    return negate ? Value{pt2onnx::Not(Whole(v))} : v;
-  }
-  Value Comparison() {
-    Value v = BitwiseOr();
-    for (;;) {
-      if (Accept("==")) {
-        v = Compare(Eq, v, BitwiseOr());
-      } else if (Accept("!=")) {
-        v = Compare(Ne, v, BitwiseOr());
-      } else if (Accept("<=")) {
-        v = Compare(Le, v, BitwiseOr());
-      } else if (Accept(">=")) {
-        v = Compare(Ge, v, BitwiseOr());
-      } else if (Accept("<")) {
-        v = Compare(Lt, v, BitwiseOr());
-      } else if (Accept(">")) {
-        v = Compare(Gt, v, BitwiseOr());
-      } else {
-        return v;
-      }
+  const Operator* PeekOperator() {
+    char c = Peek();
+    if (c == ')' || c == ',' || c == '\0') return nullptr;
+    std::string_view rest = text_.substr(pos_), word = PeekName();
+    for (const Operator& op : kOperators) {
+      if (word.empty() ? rest.starts_with(op.token) : word == op.token) return &op;
     }
-  }
-  Value BitwiseOr() {
-    Value v = BitwiseXor();
-    while (Accept("|")) v = {BitOr(Whole(v), Whole(BitwiseXor()))};
-    return v;
-  }
-  Value BitwiseXor() {
-    Value v = BitwiseAnd();
-    while (Accept("^")) v = {BitXor(Whole(v), Whole(BitwiseAnd()))};
-    return v;
-  }
-  Value BitwiseAnd() {
-    Value v = Shift();
-    while (Accept("&")) v = {BitAnd(Whole(v), Whole(Shift()))};
-    return v;
-  }
-  Value Shift() {
-    Value v = Sum();
-    for (;;) {
-      if (Accept("<<")) {
-        v = ShiftLeft({v, Sum()});
-      } else if (Accept(">>")) {
-        v = ShiftRight({v, Sum()});
-      } else {
-        return v;
-      }
-    }
-  }
-  Value Sum() {
-    Value v = Product();
-    for (;;) {
-      if (Accept("+")) {
-        v = Add(v, Product());
-      } else if (Accept("-")) {
-        v = Add(v, Multiply({-1}, Product()));
-      } else {
-        return v;
-      }
-    }
-  }
-  Value Product() {
-    Value v = Sign();
-    for (;;) {
-      if (Accept("//")) {
-        v = {FloorDiv(Whole(v), Whole(Sign()))};
-      } else if (Accept("/")) {
-        v = Divide(v, Sign());
-      } else if (Accept("%")) {
-        v = {Mod(Whole(v), Whole(Sign()))};
-      } else if (AcceptOperator("*", "**")) {
-        v = Multiply(v, Sign());
-      } else {
-        return v;
-      }
-    }
+    return nullptr;
   }
   Value Sign() {
     bool negate = false;
@@ -216,7 +160,7 @@ class Parser {
       if (Accept("-")) {
         negate = !negate;
       } else if (Accept("~")) {
-        return {pt2onnx::Not(Whole(Sign()))};
+        return {Not(Whole(Sign()))};
       } else if (!Accept("+")) {
         break;
       }
@@ -237,7 +181,7 @@ class Parser {
     char c = Peek();
     if (c == '(') {
       ++pos_;
-      Value v = Or();
+      Value v = Expression();
       Expect(")");
       return v;
     }
@@ -349,7 +293,7 @@ class Parser {
     Expect("(");
     if (Peek() != ')') {
       do {
-        args.push_back(Or());
+        args.push_back(Expression());
       } while (Accept(","));
     }
     Expect(")");
@@ -400,9 +344,9 @@ class Parser {
     do {
       AcceptWord("ExprCondPair");
       Expect("(");
-      SymExpr value = Whole(Or());
+      SymExpr value = Whole(Expression());
       Expect(",");
-      cases.emplace_back(value, Whole(Or()));
+      cases.emplace_back(value, Whole(Expression()));
       Expect(")");
     } while (error_.empty() && Accept(","));
     Expect(")");

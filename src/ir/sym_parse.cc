@@ -84,7 +84,9 @@ class Parser {
     SymExpr e = Whole(Expression());
     SkipSpace();
     if (pos_ < text_.size()) Fail("unexpected text");
-    if (!error_.empty()) return Error{"E0139", fmt::format("can't read the symbolic expression `{}`: {}", text_, error_), "save the program again with a current torch"};
+    if (!error_.empty()) {
+      return Error{"E0139", fmt::format("can't read the symbolic expression `{}`: {}", text_, error_), "save the program again with a current torch"};
+    }
     return e;
   }
 

@@ -127,6 +127,9 @@ class FieldReader {
   const Arg& At(size_t index) const;
   // Notes that argument `index` is no `wanted`.
   Val Refuse(size_t index, std::string_view wanted) const;
+  int ListSize(size_t index) const;                // 2 of int[2]
+  template <class T, class Convert>
+  std::span<const T> ReadList(size_t index, Convert convert, std::string_view wanted) const;
 
   Builder& builder_;
   std::span<const Arg> args_;

@@ -2,7 +2,9 @@
 // come as Ints where Dims are asked for, a whole number as an integer where a float is; each is taken if nothing is lost.
 #include <fmt/core.h>
 
+#include <algorithm>
 #include <cmath>
+#include <memory>
 
 #include "ir/op.h"
 #include "rewrite/op_fields.h"
@@ -77,10 +79,18 @@ std::optional<Scalars> NumbersOf(const Arg& arg) {
   return numbers;
 }
 
-// The list with each element converted, in memory of the context; none if an element can't be.
 template <class T>
-std::optional<std::span<const T>> ConvertList(const Arg& arg, Context& context, std::optional<T> (*convert)(const Scalar&)) {
-  if (const auto* same = std::get_if<std::span<const T>>(&arg)) return *same;
+std::span<const T> Repeat(const T& x, size_t count, Context& context) {
+  T* out = static_cast<T*>(context.arena.Allocate(sizeof(T) * (count + 1), alignof(T)));
+  std::uninitialized_fill_n(out, count, x);
+  return {out, count};
+}
+
+// The list with each element converted, in memory of the context; none if an element can't be. One element for int[2] stands for two.
+template <class T>
+std::optional<std::span<const T>> ConvertList(const Arg& arg, int list_size, Context& context, std::optional<T> (*convert)(const Scalar&)) {
+  const size_t wanted = static_cast<size_t>(list_size);
+  if (const auto* same = std::get_if<std::span<const T>>(&arg)) return same->size() == 1 && wanted > 1 ? Repeat((*same)[0], wanted, context) : *same;
   const std::optional<Scalars> numbers = NumbersOf(arg);
   if (!numbers) return std::nullopt;
   T* out = static_cast<T*>(context.arena.Allocate(sizeof(T) * (numbers->size() + 1), alignof(T)));
@@ -89,6 +99,7 @@ std::optional<std::span<const T>> ConvertList(const Arg& arg, Context& context, 
     if (!x) return std::nullopt;
     new (out + i) T(*x);
   }
+  if (numbers->size() == 1 && wanted > 1) return Repeat(out[0], wanted, context);
   return std::span<const T>(out, numbers->size());
 }
 
@@ -117,6 +128,21 @@ Val FieldReader::Refuse(size_t index, std::string_view wanted) const {
   const std::span<const ArgSchema> args = builder_.call().op->args;
   const std::string_view name = index < args.size() ? args[index].name : "?";
   return builder_.Unsupported(fmt::format("argument '{}' is {}, but only {} is supported there", name, WhatIs(At(index)), wanted));
+}
+
+int FieldReader::ListSize(size_t index) const {
+  const std::span<const ArgSchema> args = builder_.call().op->args;
+  return index < args.size() ? args[index].list_size : 0;
+}
+
+// A list that is refused keeps its length, so that a rule can go on with it.
+template <class T, class Convert>
+std::span<const T> FieldReader::ReadList(size_t index, Convert convert, std::string_view wanted) const {
+  const Arg& arg = At(index);
+  if (const auto list = ConvertList<T>(arg, ListSize(index), builder_.context(), convert)) return *list;
+  Refuse(index, wanted);
+  const std::optional<Scalars> numbers = NumbersOf(arg);
+  return Repeat(T(1), std::max(numbers ? numbers->size() : 1, static_cast<size_t>(ListSize(index))), builder_.context());
 }
 
 template <>
@@ -230,30 +256,22 @@ MemoryFormat FieldReader::Read<MemoryFormat>(size_t index) const {
 
 template <>
 Ints FieldReader::Read<Ints>(size_t index) const {
-  if (const std::optional<Ints> list = ConvertList<int64_t>(At(index), builder_.context(), IntOf)) return *list;
-  Refuse(index, "a list of constant integers");
-  return {};
+  return ReadList<int64_t>(index, IntOf, "a list of constant integers");
 }
 
 template <>
 Dims FieldReader::Read<Dims>(size_t index) const {
-  if (const std::optional<Dims> list = ConvertList<SymExpr>(At(index), builder_.context(), SymOf)) return *list;
-  Refuse(index, "a list of integers");
-  return {};
+  return ReadList<SymExpr>(index, SymOf, "a list of integers");
 }
 
 template <>
 Doubles FieldReader::Read<Doubles>(size_t index) const {
-  if (const std::optional<Doubles> list = ConvertList<double>(At(index), builder_.context(), FloatOf)) return *list;
-  Refuse(index, "a list of constant numbers");
-  return {};
+  return ReadList<double>(index, FloatOf, "a list of constant numbers");
 }
 
 template <>
 Bools FieldReader::Read<Bools>(size_t index) const {
-  if (const std::optional<Bools> list = ConvertList<bool>(At(index), builder_.context(), BoolOf)) return *list;
-  Refuse(index, "a list of constants");
-  return {};
+  return ReadList<bool>(index, BoolOf, "a list of constants");
 }
 
 template <>

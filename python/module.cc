@@ -43,7 +43,8 @@ void SetOptions(Arguments& arguments, const nb::dict& keywords) {
     }
     if (!found) throw nb::type_error(("unexpected option '" + name + "'").c_str());
     if (value.is_none()) continue;
-    if ((found->kind == OptionSpec::Kind::kSwitch) != nb::isinstance<nb::bool_>(value)) throw nb::type_error(("wrong type of option '" + name + "'").c_str());
+    if ((found->kind == OptionSpec::Kind::kSwitch) != nb::isinstance<nb::bool_>(value))
+      throw nb::type_error(("wrong type of option '" + name + "'").c_str());
     for (const std::string& text : Texts(value)) {
       if (const std::string wrong = found->set(arguments, text); !wrong.empty()) throw nb::value_error((name + ": '" + text + "' " + wrong).c_str());
     }
@@ -77,7 +78,7 @@ NB_MODULE(_pt2onnx, m) {
   nb::class_<Report>(m, "Report", "What came of a call; str() of it is the problems as text.")
       .def_ro("exit_code", &Report::exit_code)
       .def_ro("output", &Report::output)
-      .def("json", &Report::Json, "Problems, timings and statistics as one JSON object.")
+      .def("json", &Report::Json, "All of it as one JSON object.")
       .def("__str__", &Report::Text)
       .def_prop_ro("timings",
                    [](const Report& report) {

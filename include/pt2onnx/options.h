@@ -20,8 +20,6 @@ struct Options {
   enum class Assertions { kDrop, kKeep };
   // A program between two passes; what Inspect shows.
   enum class Stage { kTraining, kFunctional, kCore, kOnnx };
-  // Of Report::output.
-  enum class Format { kText, kJson };
 
   // Which model of an archive that holds several; "" where there is one.
   std::string model;
@@ -50,7 +48,6 @@ struct Options {
   // How it is done; never changes the result.
   bool separate_passes = false;  // one graph a pass, instead of one traversal
   Stage stage = Stage::kTraining;
-  Format format = Format::kText;
   bool verbose = false;
 };
 
@@ -62,6 +59,7 @@ struct Report {
   struct Problem {
     Severity severity = Severity::kError;
     std::string code;     // E0301; docs/errors.md lists all
+    std::string op;       // "aten::_fft_r2c", where it is one op's
     std::string message;  // one sentence
     std::string file;     // where the program was written: file name, line, and the text of that line
     int64_t line = 0;
@@ -83,14 +81,14 @@ struct Report {
   int exit_code = 0;
   std::string input;  // path of the file that was read
   std::vector<Problem> problems;
-  std::string output;  // what Inspect, Check and Explain tell, in options.format
+  std::string output;  // what Inspect, Check and Explain tell
   std::vector<Timing> timings;
   std::vector<Statistic> statistics;
 
   bool ok() const { return exit_code == 0; }
   // The problems as a compiler prints them, one paragraph each, errors last; "" when there are none.
   std::string Text() const;
-  // Everything but `output`, as one JSON object: {"exit_code", "input", "problems", "timings", "statistics"}.
+  // All of it as one JSON object: {"exit_code", "input", "problems", "timings", "statistics", "output"}.
   std::string Json() const;
 };
 

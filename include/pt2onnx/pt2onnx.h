@@ -29,7 +29,7 @@ Report Functionalize(const std::string& path, const std::string& out_path, const
 // As Functionalize, and every op is one of Core ATen.
 Report Decompose(const std::string& path, const std::string& out_path, const Options& options = {});
 
-// The program as text after options.stage, in Report::output; as JSON: signature, sizes, tensors and the text.
+// The program as text after options.stage, in Report::output.
 Report Inspect(const std::string& path, const Options& options = {});
 
 // What of the program has an ONNX form and what has none, by op with counts, in Report::output. Exit code 1 where something has none.

@@ -55,7 +55,7 @@ def decompose(path: str | os.PathLike, out: str | os.PathLike, **options) -> Rep
 
 
 def inspect(path: str | os.PathLike, **options) -> str:
-    """The program as text (or JSON: format="json")."""
+    """The program as text, after the stage asked for: stage="training", "functional", "core" or "onnx"."""
     return _answer(_pt2onnx.inspect(os.fspath(path), options)).output
 
 

@@ -22,6 +22,7 @@ void AddProblems(const Diagnostics& diagnostics, const std::vector<Loc>& locs, R
     const Loc& loc = locs[problem.loc];
     const SourceLine line = UserLine(loc.stack_trace);
     report.problems.push_back({.code = problem.code,
+                               .op = problem.op,
                                .message = problem.message,
                                .file = std::string(line.file),
                                .line = line.line,

@@ -1,6 +1,6 @@
 // A Report as text for people and as JSON for programs.
 //
-//   model.pt2: error[E0301]: no ONNX form for aten::_fft_r2c at opset 18
+//   model.pt2: error[E0301]: aten::_fft_r2c: no ONNX form at opset 18
 //     --> model.py:41   spec = torch.fft.rfft(x)
 //     node   %fft_rfft_3 : c64[s0, 129] = aten::_fft_r2c(%mul_7, [1], 0, true)
 //     module encoder.layers.0.frontend
@@ -32,7 +32,9 @@ void AppendProblem(std::string& out, const std::string& input, const Report::Pro
   if (!input.empty()) out += input + ": ";
   out += Word(p.severity);
   if (!p.code.empty()) out += "[" + p.code + "]";
-  out += ": " + p.message + "\n";
+  out += ": ";
+  if (!p.op.empty()) out += p.op + ": ";
+  out += p.message + "\n";
   if (!p.file.empty()) out += fmt::format("  --> {}:{}{}{}\n", p.file, p.line, p.source.empty() ? "" : "   ", p.source);
   if (!p.node.empty()) out += "  node   " + p.node + "\n";
   if (!p.module.empty()) out += "  module " + p.module + "\n";
@@ -71,6 +73,7 @@ void AppendJson(std::string& out, const Report::Problem& p) {
   JsonList object(out, '{', '}');
   object.Text("severity", Word(p.severity));
   object.Text("code", p.code);
+  object.Text("op", p.op);
   object.Text("message", p.message);
   object.Text("file", p.file);
   if (!p.file.empty()) object.Key("line") += fmt::format("{}", p.line);
@@ -111,6 +114,7 @@ std::string Report::Json() const {
       JsonList list(object.Key("statistics"), '{', '}');
       for (const Statistic& statistic : statistics) list.Key(statistic.name) += fmt::format("{}", statistic.value);
     }
+    object.Text("output", output);
   }
   return out;
 }

@@ -61,7 +61,7 @@ Results Lower::Emit(const Call& call) {
   if (const uint32_t problem = PoisonOf(call.args)) return poison(problem);
   const auto rule = rules_.Find(*call.op);
   if (!rule) {
-    Problem problem{"E0301", "no ONNX form for this op", "", call.loc, std::string(call.op->name), {}};
+    Problem problem{"E0301", "no ONNX form", "", call.loc, std::string(call.op->name), {}};
     problem.help = "give its meaning with --decompose " + problem.op + "=impl.pt2, or keep it with --custom-op " + problem.op + "=domain::Op";
     return poison(context_.diagnostics.Add(std::move(problem)));
   }

@@ -68,11 +68,22 @@ OptionSpecs operator+(OptionSpecs a, OptionSpecs b) {
 }
 
 OptionSpecs CommonOptions() {
-  using Format = Options::Format;
   return {
       Text("model", "model", "NAME", "which model of an archive that holds several", &Options::model),
-      Choice("format", "format", "text|json", "form of the answer (text)", &Options::format, {{"text", Format::kText}, {"json", Format::kJson}}),
       Switch("verbose", "verbose", "tell more: statistics, every warning", &Options::verbose),
+  };
+}
+
+OptionSpecs AnswerOptions() {
+  return {
+      {.name = "format",
+       .keyword = "format",
+       .value = "text|json",
+       .help = "form of the answer (text)",
+       .set = [](Arguments& arguments, const std::string& text) -> std::string {
+         if (text != "text" && text != "json") return "must be one of text|json";
+         return arguments.json = text == "json", "";
+       }},
       {.name = "time",
        .keyword = "time",
        .kind = OptionSpec::Kind::kSwitch,

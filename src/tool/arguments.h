@@ -15,6 +15,7 @@ struct Arguments {
   std::string path;
   std::string out_path;
   Options options;
+  bool json = false;  // the answer as JSON
   bool time = false;  // print how long each stage took
 };
 
@@ -32,7 +33,8 @@ struct OptionSpec {
 
 using OptionSpecs = std::vector<OptionSpec>;
 
-OptionSpecs CommonOptions();   // which model, and how to report
+OptionSpecs CommonOptions();   // which model, how much to tell
+OptionSpecs AnswerOptions();   // in what form; the command line only
 OptionSpecs ProgramOptions();  // how the program is understood: mode, custom operators
 OptionSpecs ModelOptions();    // what the ONNX model looks like
 OptionSpecs InspectOptions();  // which stage to show

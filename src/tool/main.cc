@@ -57,19 +57,10 @@ std::string Notes(const Report& report, const Arguments& arguments) {
   return out;
 }
 
-std::string JsonAnswer(const Report& report) {
-  std::string out = report.Json();
-  if (!report.output.empty()) {
-    out.pop_back();
-    out += ", \"output\": " + report.output + "}";
-  }
-  return out + "\n";
-}
-
 int Answer(const Report& report, const Arguments& arguments) {
   bool written = true;
-  if (arguments.options.format == Options::Format::kJson) {
-    written = Print(stdout, JsonAnswer(report));
+  if (arguments.json) {
+    written = Print(stdout, report.Json() + "\n");
   } else {
     written = Print(stdout, report.output);
     Print(stderr, report.Text() + Notes(report, arguments));
@@ -81,6 +72,7 @@ int Answer(const Report& report, const Arguments& arguments) {
 int Run(int argc, char** argv) {
   const std::vector<Command> commands = {ConvertCommand(),       InspectCommand(),   CheckCommand(),
                                          FunctionalizeCommand(), DecomposeCommand(), ExplainCommand()};
+  const OptionSpecs answer_options = AnswerOptions();
   Arguments arguments;
   CLI::App app("PyTorch exported programs (.pt2) to ONNX", "pt2onnx");
   app.set_version_flag("--version", fmt::format("pt2onnx {}", Version()));
@@ -90,6 +82,7 @@ int Run(int argc, char** argv) {
     sub->add_option("program", arguments.path, "file that torch.export.save wrote")->type_name("MODEL.pt2")->required();
     if (command.writes) sub->add_option("-o,--output", arguments.out_path, "file to write")->type_name("FILE")->required();
     for (const OptionSpec& spec : command.options) AddOption(*sub, spec, arguments);
+    for (const OptionSpec& spec : answer_options) AddOption(*sub, spec, arguments);
   }
   try {
     app.parse(argc, argv);

@@ -97,7 +97,7 @@ def test_errors_as_json(run, tmp_path, demo):
     answer = json.loads(done.out)
     assert done.code == answer["exit_code"] == 1
     [problem] = [problem for problem in answer["problems"] if problem["severity"] == "error"]
-    assert problem["code"].startswith("E") and "mylib::conv9d" in problem["message"] and problem["file"] == "make_demo.py"
+    assert problem["code"].startswith("E") and problem["op"] == "mylib::conv9d" and problem["file"] == "make_demo.py"
 
 
 def test_output_folder_missing(run, tmp_path, demo):

@@ -19,8 +19,8 @@ TEST(Problems, EqualOnesAreCounted) {
   EXPECT_EQ(report.exit_code, 1);
   EXPECT_EQ(report.Text(),
             "warning[W0101]: careful\n"
-            "error[E0301]: no ONNX form\n  --> m.py:7   r = fft(x)\n  node   %r = aten::fft(%x)\n  module front\n  (+ 2 more of this op)\n"
-            "error[E0301]: another reason\n  --> m.py:7   r = fft(x)\n  node   %r = aten::fft(%x)\n  module front\n");
+            "error[E0301]: aten::fft: no ONNX form\n  --> m.py:7   r = fft(x)\n  node   %r = aten::fft(%x)\n  module front\n  (+ 2 more of this op)\n"
+            "error[E0301]: aten::fft: another reason\n  --> m.py:7   r = fft(x)\n  node   %r = aten::fft(%x)\n  module front\n");
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ Report Sample() {
   report.exit_code = 1;
   report.input = "model.pt2";
   report.problems.push_back({.code = "E0301",
-                             .message = "no ONNX form for aten::_fft_r2c at opset 18",
+                             .op = "aten::_fft_r2c",
+                             .message = "no ONNX form at opset 18",
                              .file = "model.py",
                              .line = 41,
                              .source = "spec = torch.fft.rfft(x)",
@@ -22,13 +23,14 @@ Report Sample() {
   report.problems.push_back({.severity = Report::Severity::kWarning, .code = "W0401", .message = "in \"training\" mode"});
   report.timings.push_back({"read", 1.25});
   report.statistics.push_back({"nodes", 7});
+  report.output = "text\n";
   return report;
 }
 
 TEST(Report, TextPutsErrorsLast) {
   EXPECT_EQ(Sample().Text(),
             "model.pt2: warning[W0401]: in \"training\" mode\n"
-            "model.pt2: error[E0301]: no ONNX form for aten::_fft_r2c at opset 18\n"
+            "model.pt2: error[E0301]: aten::_fft_r2c: no ONNX form at opset 18\n"
             "  --> model.py:41   spec = torch.fft.rfft(x)\n"
             "  node   %r = aten::_fft_r2c(%x)\n"
             "  module encoder.layers.0\n"
@@ -38,12 +40,13 @@ TEST(Report, TextPutsErrorsLast) {
 }
 
 TEST(Report, Json) {
-  EXPECT_EQ(Sample().Json(),
-            R"j({"exit_code": 1, "input": "model.pt2", "problems": [{"severity": "error", "code": "E0301", )j"
-            R"j("message": "no ONNX form for aten::_fft_r2c at opset 18", "file": "model.py", "line": 41, "source": "spec = torch.fft.rfft(x)", )j"
-            R"j("node": "%r = aten::_fft_r2c(%x)", "module": "encoder.layers.0", "help": "--opset 20 has DFT for this case", "count": 12}, )j"
-            R"j({"severity": "warning", "code": "W0401", "message": "in \"training\" mode", "count": 1}], )j"
-            R"j("timings": {"read": 1.250}, "statistics": {"nodes": 7}})j");
+  EXPECT_EQ(
+      Sample().Json(),
+      R"j({"exit_code": 1, "input": "model.pt2", "problems": [{"severity": "error", "code": "E0301", )j"
+      R"j("op": "aten::_fft_r2c", "message": "no ONNX form at opset 18", "file": "model.py", "line": 41, "source": "spec = torch.fft.rfft(x)", )j"
+      R"j("node": "%r = aten::_fft_r2c(%x)", "module": "encoder.layers.0", "help": "--opset 20 has DFT for this case", "count": 12}, )j"
+      R"j({"severity": "warning", "code": "W0401", "message": "in \"training\" mode", "count": 1}], )j"
+      R"j("timings": {"read": 1.250}, "statistics": {"nodes": 7}, "output": "text\n"})j");
 }
 
 TEST(JsonText, IsAlwaysValidJson) {

@@ -218,7 +218,7 @@ Val Diag(Onnx& b, Val self, int64_t offset) {
 Val Vander(Onnx& b, Val x, bool increasing) {
   const SymExpr n = ResultShape(b).back();
   const Val powers = increasing ? Iota(b, n) : Progression(b, n - 1, -1, n);
-  const Val base = b.Unsqueeze(b.Cast(x, ResultDType(b)), {-1});
+  const Val base = b.Unsqueeze(b.Cast(AtLeast1D(b, x), ResultDType(b)), {-1});
   return b.Pow(base, b.Cast(powers, ResultDType(b)));
 }
 

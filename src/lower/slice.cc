@@ -33,6 +33,21 @@ Vals SplitUp(Onnx& b, Val self, int64_t dim) {
   return b.Split(self, sizes, axis);
 }
 
+// Cut where a tensor says: self[:at[0]], self[at[0]:at[1]], ..., self[at[k]:]. A tensor of rank 0 says how many equal parts.
+Vals SplitAt(Onnx& b, Val self, Val at, int64_t dim) {
+  if (at.IsScalar()) return SplitUp(b, self, dim);
+  const Val axis = b.Ints({Axis(dim, self.rank())});
+  Vals out;
+  Val start = b.Ints({0});
+  const int64_t parts = std::ssize(b.call().types);
+  for (int64_t i = 0; i < parts; ++i) {
+    const Val end = i + 1 < parts ? b.Slice(at, 0, i, i + 1) : b.Ints({INT64_MAX});
+    out.push_back(b.OnnxOps::Slice(self, start, end, axis));
+    start = end;
+  }
+  return out;
+}
+
 Vals Unbind(Onnx& b, Val self, int64_t dim) {
   Vals out;
   for (size_t i = 0; i < b.call().types.size(); ++i) out.push_back(b.Select(self, Axis(dim, self.rank()), static_cast<int64_t>(i)));
@@ -163,8 +178,9 @@ void SliceRules(Rules<Onnx>& r) {
       r, [](Onnx& b, const auto& op) { return b.Select(op.self, Axis(op.dim, op.self.rank()), op.index); });
 
   OnEach<aten::split_Tensor, aten::split_copy_Tensor, aten::split_sizes, aten::split_with_sizes, aten::split_with_sizes_copy, aten::chunk,
-         aten::unsafe_split_Tensor, aten::unsafe_split_with_sizes, aten::unsafe_chunk, aten::tensor_split_sections, aten::tensor_split_indices,
-         aten::tensor_split_tensor_indices_or_sections>(r, [](Onnx& b, const auto& op) { return SplitUp(b, op.self, op.dim); });
+         aten::unsafe_split_Tensor, aten::unsafe_split_with_sizes, aten::unsafe_chunk, aten::tensor_split_sections, aten::tensor_split_indices>(
+      r, [](Onnx& b, const auto& op) { return SplitUp(b, op.self, op.dim); });
+  r.On([](Onnx& b, const aten::tensor_split_tensor_indices_or_sections& op) { return SplitAt(b, op.self, op.tensor_indices_or_sections, op.dim); });
   OnEach<aten::hsplit_int, aten::hsplit_array>(r, [](Onnx& b, const auto& op) { return SplitUp(b, op.self, op.self.rank() == 1 ? 0 : 1); });
   OnEach<aten::vsplit_int, aten::vsplit_array>(r, [](Onnx& b, const auto& op) { return SplitUp(b, op.self, 0); });
   OnEach<aten::dsplit_int, aten::dsplit_array>(r, [](Onnx& b, const auto& op) { return SplitUp(b, op.self, 2); });

@@ -13,9 +13,9 @@ namespace pt2onnx {
 
 inline constexpr uint32_t kFirstCustomId = 1 << 16;
 
-std::span<const OpSchema> OpTable();                    // sorted by name; ids are positions
-const OpSchema* FindOpInTable(std::string_view name);   // "aten::add.Tensor"; null if unknown
-const OpSchema* FindOnnxOp(std::string_view name);      // "onnx::Add"; FindOpInTable asks it too
+std::span<const OpSchema> OpTable();                   // sorted by name; ids are positions
+const OpSchema* FindOpInTable(std::string_view name);  // "aten::add.Tensor"; null if unknown
+const OpSchema* FindOnnxOp(std::string_view name);     // "onnx::Add"; FindOpInTable asks it too
 
 // Where the out-of-place form takes its arguments from: for each the index of op's argument, -1: its default. By name, where names
 // differ by position (dropout_(self, p, train) -> dropout(input, p, train)). Empty if op has no such form.

@@ -43,7 +43,8 @@ class SchemaParser {
     op.name = text_.substr(0, open);
     const size_t colons = op.name.find("::");
     if (open == text_.npos || colons == op.name.npos || colons == 0 || colons + 2 == op.name.size()) return Fail("a name, 'namespace::op('");
-    if (!std::all_of(op.name.begin(), op.name.end(), [](char c) { return IsWord(c) || c == ':' || c == '.'; })) return Fail("a name, 'namespace::op('");
+    if (!std::all_of(op.name.begin(), op.name.end(), [](char c) { return IsWord(c) || c == ':' || c == '.'; }))
+      return Fail("a name, 'namespace::op('");
     at_ = open + 1;
     std::vector<ArgSchema> args;
     if (!Args(args)) return Fail(expected_);
@@ -60,7 +61,8 @@ class SchemaParser {
 
  private:
   Result<OpSchema> Fail(std::string_view expected) const {
-    return Error{"E0131", fmt::format("the schema '{}' can't be read: expected {} at '{}'", text_, expected, text_.substr(std::min(at_, text_.size()))),
+    return Error{"E0131",
+                 fmt::format("the schema '{}' can't be read: expected {} at '{}'", text_, expected, text_.substr(std::min(at_, text_.size()))),
                  "write it as torch does, for example 'my::op(Tensor x, int n=1) -> Tensor'"};
   }
   bool Expect(std::string_view what) {
@@ -119,9 +121,12 @@ class SchemaParser {
         std::from_chars(text_.data() + at_ + 1, text_.data() + close, type.list_size);
         at_ = close + 1;
         const bool of_optionals = type.optional;
-        if (type.list || known == std::end(kTypes)) type.type = ArgType::Any;  // a list of lists
-        else if (of_optionals) type.type = known->one == ArgType::Tensor ? ArgType::OptTensorList : ArgType::Any;
-        else type.type = known->list;
+        if (type.list || known == std::end(kTypes))
+          type.type = ArgType::Any;  // a list of lists
+        else if (of_optionals)
+          type.type = known->one == ArgType::Tensor ? ArgType::OptTensorList : ArgType::Any;
+        else
+          type.type = known->list;
         type.list = true;
         type.optional = false;
       } else {
@@ -142,7 +147,8 @@ class SchemaParser {
       }
       ParsedType type;
       if (!Type(type)) return false;
-      ArgSchema arg{.name = Word(), .type = type.type, .optional = type.optional, .keyword_only = keyword_only, .writes = type.writes, .alias = type.alias};
+      ArgSchema arg{
+          .name = Word(), .type = type.type, .optional = type.optional, .keyword_only = keyword_only, .writes = type.writes, .alias = type.alias};
       arg.list_size = type.list_size;
       if (arg.name.empty()) return Expect("the argument's name");
       if (Take("=")) {
@@ -291,31 +297,46 @@ Arg FillDefault(Context& context, const ArgSchema& arg) {
     return x ? std::optional(*x != 0) : std::nullopt;
   };
   switch (arg.type) {
-    case ArgType::Int: return OrNone(IntOf(text));
-    case ArgType::SymInt: return IntOf(text) ? Arg(SymExpr(*IntOf(text))) : Arg();
-    case ArgType::Float: return OrNone(FloatOf(text));
-    case ArgType::Bool: return OrNone(as_bool(text));
-    case ArgType::Str: return Unquote(context, text);
+    case ArgType::Int:
+      return OrNone(IntOf(text));
+    case ArgType::SymInt:
+      return IntOf(text) ? Arg(SymExpr(*IntOf(text))) : Arg();
+    case ArgType::Float:
+      return OrNone(FloatOf(text));
+    case ArgType::Bool:
+      return OrNone(as_bool(text));
+    case ArgType::Str:
+      return Unquote(context, text);
     case ArgType::Scalar:
       if (text == "True" || text == "False") return text == "True";
       if (text.find_first_of(".en") != text.npos) return OrNone(FloatOf(text));  // 1., 1e-05, inf, nan
       return OrNone(IntOf(text));
-    case ArgType::IntList: return FillList<int64_t>(context, arg, IntOf);
-    case ArgType::SymIntList: return FillList<SymExpr>(context, arg, IntOf);
+    case ArgType::IntList:
+      return FillList<int64_t>(context, arg, IntOf);
+    case ArgType::SymIntList:
+      return FillList<SymExpr>(context, arg, IntOf);
     case ArgType::FloatList:
-    case ArgType::ScalarList: return FillList<double>(context, arg, FloatOf);
-    case ArgType::BoolList: return FillList<bool>(context, arg, as_bool);
-    case ArgType::Tensor: return OrNone(FloatOf(text));
+    case ArgType::ScalarList:
+      return FillList<double>(context, arg, FloatOf);
+    case ArgType::BoolList:
+      return FillList<bool>(context, arg, as_bool);
+    case ArgType::Tensor:
+      return OrNone(FloatOf(text));
     case ArgType::TensorList:
-    case ArgType::OptTensorList: return ValueList();
-    case ArgType::StrList: return Texts();
-    case ArgType::DType: return FillDType(text);
-    case ArgType::MemoryFormat: return FillMemoryFormat(text);
+    case ArgType::OptTensorList:
+      return ValueList();
+    case ArgType::StrList:
+      return Texts();
+    case ArgType::DType:
+      return FillDType(text);
+    case ArgType::MemoryFormat:
+      return FillMemoryFormat(text);
     case ArgType::Layout:
     case ArgType::Device:
     case ArgType::Generator:
     case ArgType::Graph:
-    case ArgType::Any: return {};
+    case ArgType::Any:
+      return {};
   }
   return {};
 }

@@ -16,7 +16,7 @@ struct RuntimeKernel {
   std::string_view op;  // "Relu"
   int since;
   std::string_view constraint;
-  uint32_t dtypes;      // bit of each DType
+  uint32_t dtypes;  // bit of each DType
 };
 std::span<const RuntimeKernel> RuntimeKernels();  // sorted by op and version
 

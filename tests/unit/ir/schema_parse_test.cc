@@ -66,9 +66,10 @@ TEST(SchemaParse, TellsTheKind) {
 
 TEST(SchemaParse, SaysWhereATextIsWrong) {
   Context c;
-  for (const char* text : {"", "f(Tensor x) -> Tensor", "::f() -> ()", "my::() -> ()", "my::f(Tensor x)", "my::f(Tensor) -> Tensor", "my::f(Tensor x -> Tensor",
-                           "my::f(Tensor x) -> ", "my::f(Tensor x) -> Tensor y z", "my::f(int[2 x) -> ()", "my::f(str x=\"a) -> ()", "my::f(int x=) -> ()",
-                           "my::f(Tensor( x) -> ()", "my::f(int[] x=[1) -> ()", "my::f(Tensor x) -> (Tensor"}) {
+  for (const char* text :
+       {"", "f(Tensor x) -> Tensor", "::f() -> ()", "my::() -> ()", "my::f(Tensor x)", "my::f(Tensor) -> Tensor", "my::f(Tensor x -> Tensor",
+        "my::f(Tensor x) -> ", "my::f(Tensor x) -> Tensor y z", "my::f(int[2 x) -> ()", "my::f(str x=\"a) -> ()", "my::f(int x=) -> ()",
+        "my::f(Tensor( x) -> ()", "my::f(int[] x=[1) -> ()", "my::f(Tensor x) -> (Tensor"}) {
     const Result<OpSchema> parsed = ParseSchema(text, c);
     ASSERT_FALSE(parsed) << text;
     EXPECT_EQ(parsed.error().code, "E0131");

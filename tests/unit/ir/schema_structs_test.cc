@@ -19,9 +19,12 @@ struct PositionReader {
   template <class T>
   T Read(size_t index) const {
     positions->push_back(index);
-    if constexpr (std::is_same_v<T, Val>) return Val(value, builder);
-    else if constexpr (std::is_same_v<T, Scalar>) return Scalar(1);
-    else return T();
+    if constexpr (std::is_same_v<T, Val>)
+      return Val(value, builder);
+    else if constexpr (std::is_same_v<T, Scalar>)
+      return Scalar(1);
+    else
+      return T();
   }
 };
 

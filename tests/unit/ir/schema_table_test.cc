@@ -25,7 +25,8 @@ TEST(SchemaTable, IsSortedAndFindsEachOfItsOps) {
     EXPECT_EQ(FindOpInTable(op.name), &op);
   }
   EXPECT_LT(OpTable().size(), kFirstCustomId);
-  for (std::string_view name : {"", "aten::", "aten::relu.default", "zzz::zzz", "aten::add", "onnx::NoSuchOp"}) EXPECT_EQ(FindOpInTable(name), nullptr) << name;
+  for (std::string_view name : {"", "aten::", "aten::relu.default", "zzz::zzz", "aten::add", "onnx::NoSuchOp"})
+    EXPECT_EQ(FindOpInTable(name), nullptr) << name;
 }
 
 TEST(SchemaTable, ArgumentsAreTyped) {
@@ -105,7 +106,8 @@ TEST(SchemaTable, OutOfPlaceFormsCanBeCalled) {
     const std::vector<int> from = ArgsOfFunctional(op);
     for (size_t i = 0; i < from.size(); ++i) {
       const ArgSchema& arg = functional.args[i];
-      EXPECT_TRUE(from[i] >= 0 ? op.args[static_cast<size_t>(from[i])].type == arg.type : arg.has_default || arg.optional) << op.name << " " << arg.name;
+      EXPECT_TRUE(from[i] >= 0 ? op.args[static_cast<size_t>(from[i])].type == arg.type : arg.has_default || arg.optional)
+          << op.name << " " << arg.name;
     }
   }
 }

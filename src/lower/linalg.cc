@@ -1,20 +1,183 @@
-// Matrix products.
+// Matrix products: the family of matmul, with the scaled sums around it. ONNX's MatMul broadcasts as torch.matmul does, Gemm takes what is
+// two-dimensional and of floats.
 //
 //   %y = aten::linear(%x : f32[s0, 8], %w : f32[4, 8], %b)    ->    %y = Gemm(%x, %w, %b, transB=1)
-#include "lower/rules.h"
+//   %y = aten::addmv(%c, %m, %v, alpha=2)                     ->    %y = Add(%c, Mul(MatMul(%m, %v), 2))
+#include "lower/network.h"
 
 namespace pt2onnx {
+namespace {
+
+// beta * self + alpha * product. Where beta is 0 self does not count, not even its NaN.
+Val Blend(Val self, const Scalar& beta, Val product, const Scalar& alpha) {
+  if (!alpha.Is(1)) product = product * alpha;
+  if (beta.Is(0)) return product;
+  return (beta.Is(1) ? self : self * beta) + product;
+}
+
+bool IsGemmFactor(const Scalar& x, DType dtype) { return !x.IsSymbolic() && !x.IsComplex() && FitsAttribute(x.AsDouble(), dtype); }
+
+// beta * self + alpha * (mat1 @ mat2)
+Val Addmm(Onnx& b, Val self, Val mat1, Val mat2, const Scalar& beta, const Scalar& alpha) {
+  const DType dtype = mat1.dtype();
+  if (!IsFloat(dtype) || !IsGemmFactor(beta, dtype) || !IsGemmFactor(alpha, dtype)) return Blend(self, beta, b.MatMul(mat1, mat2), alpha);
+  if (beta.Is(0)) return b.Gemm(mat1, mat2, {}, {.alpha = alpha.AsDouble()});
+  return b.Gemm(mat1, mat2, self, {.alpha = alpha.AsDouble(), .beta = beta.AsDouble()});
+}
+
+Val Outer(Onnx& b, Val x, Val y) { return b.Unsqueeze(x, {1}) * b.Unsqueeze(y, {0}); }
+
+// A product of matrices, from the side where the vector is: that keeps every factor small.
+Val Chain(Onnx& b, const Vals& list) {
+  if (list.back().rank() == 1) {
+    Val y = list.back();
+    for (size_t i = list.size() - 1; i-- > 0;) y = b.MatMul(list[i], y);
+    return y;
+  }
+  Val y = list[0];
+  for (size_t i = 1; i < list.size(); ++i) y = b.MatMul(y, list[i]);
+  return y;
+}
+
+// x @ weight.T + bias over the last dim of x.
+Val Linear(Onnx& b, Val x, Val weight, const OptVal& bias) {
+  if (IsFloat(x.dtype()) && x.rank() == 2 && weight.rank() == 2) return b.Gemm(x, weight, bias, {.transB = 1});
+  const Val y = b.MatMul(x, weight.rank() == 2 ? b.Transpose(weight, {1, 0}) : weight);
+  return bias ? y + *bias : y;
+}
+
+// sum over the paired dims: [free of self, K] @ [K, free of other]. A paired dim of size 1 stands for any size: the other side is summed.
+Val Tensordot(Onnx& b, Val self, Val other, Ints dims_self, Ints dims_other) {
+  const auto split = [&](Val& x, Val& partner, Ints dims, Ints partner_dims, IntVec& free, IntVec& paired, DimVec& free_dims, SymExpr& k) {
+    for (size_t i = 0; i < dims.size(); ++i) {
+      paired.push_back(Front(dims[i], x.rank()));
+      if (partner.dim(partner_dims[i]) == 1 && !(x.dim(dims[i]) == 1)) x = b.ReduceSum(x, {paired.back()}, true);
+      k *= x.dim(paired.back());
+    }
+    for (int64_t d = 0; d < x.rank(); ++d)
+      if (std::find(paired.begin(), paired.end(), d) == paired.end()) free.push_back(d), free_dims.push_back(x.dim(d));
+  };
+  IntVec free_a, pair_a, free_b, pair_b;
+  DimVec dims_a, dims_b;
+  SymExpr k_a = 1, k_b = 1;
+  split(self, other, dims_self, dims_other, free_a, pair_a, dims_a, k_a);
+  split(other, self, dims_other, dims_self, free_b, pair_b, dims_b, k_b);
+  free_a.insert(free_a.end(), pair_a.begin(), pair_a.end());
+  pair_b.insert(pair_b.end(), free_b.begin(), free_b.end());
+  const Val x = b.Reshape(b.Transpose(self, free_a), {Product(dims_a), k_a});
+  const Val y = b.Reshape(b.Transpose(other, pair_b), {k_b, Product(dims_b)});
+  return b.Reshape(b.MatMul(x, y), RecordedShape(b));
+}
+
+// self[i0, i1, ...] * other[j0, j1, ...] at [i0 * n0 + j0, ...]; missing leading dims are 1.
+Val Kron(Onnx& b, Val self, Val other) {
+  const int64_t rank = std::max(self.rank(), other.rank());
+  DimVec x, y;
+  for (int64_t d = 0; d < rank; ++d) {
+    const int64_t i = d - rank + self.rank(), j = d - rank + other.rank();
+    x.push_back(i < 0 ? SymExpr(1) : self.dim(i));
+    x.push_back(1);
+    y.push_back(1);
+    y.push_back(j < 0 ? SymExpr(1) : other.dim(j));
+  }
+  return b.Reshape(b.Reshape(self, x) * b.Reshape(other, y), RecordedShape(b));
+}
+
+// The equation without blanks and with its output written down: what occurs once, capitals first, behind what the ellipsis stands for.
+std::string FullEquation(std::string_view equation) {
+  std::string text;
+  for (char c : equation)
+    if (c != ' ') text += c;
+  if (text.find("->") != std::string::npos) return text;
+  std::string once;
+  for (char c = 'A'; c <= 'z'; ++c)
+    if (std::isalpha(static_cast<unsigned char>(c)) && std::count(text.begin(), text.end(), c) == 1) once += c;
+  return text + "->" + (text.find('.') != std::string::npos ? "..." : "") + once;
+}
+
+Val Einsum(Onnx& b, std::string_view equation, Vals tensors) {
+  const DType dtype = Recorded(b).dtype;
+  const bool as_it_is = IsFloat(dtype) || dtype == DType::I32 || dtype == DType::I64;
+  for (Val& x : tensors) x = b.Cast(x, as_it_is ? dtype : DType::I64);
+  const std::string full = FullEquation(equation);
+  return b.Einsum(tensors, {.equation = std::string_view(full)});
+}
+
+// x1[..., i] weight[o, i, j] x2[..., j] + bias[o]
+Val Bilinear(Onnx& b, Val x1, Val x2, Val weight, const OptVal& bias) {
+  const SymExpr out = weight.dim(0), in1 = weight.dim(1), in2 = weight.dim(2);
+  const Val left = b.MatMul(x1, b.Reshape(b.Transpose(weight, {1, 0, 2}), {in1, out * in2}));
+  const Val pairs = b.Reshape(left, Joined(x1.shape().first(static_cast<size_t>(x1.rank() - 1)), std::vector<SymExpr>{out, in2}));
+  const Val y = b.Squeeze(b.MatMul(pairs, b.Unsqueeze(x2, {-1})), {-1});
+  return bias ? y + *bias : y;
+}
+
+// By squaring; power 0 is the identity.
+Val MatrixPower(Onnx& b, Val x, int64_t n) {
+  if (n < 0) return b.Unsupported("a negative power of a matrix needs its inverse, which ONNX has no operator for");
+  if (n == 0) {
+    const Val eye = b.EyeLike(b.Zeros({x.dim(-2), x.dim(-1)}, x.dtype()));
+    return b.Expand(eye, RecordedShape(b));
+  }
+  OptVal y;
+  for (Val square = x;; square = b.MatMul(square, square)) {
+    if (n & 1) y = y ? b.MatMul(*y, square) : square;
+    if (!(n >>= 1)) return *y;
+  }
+}
+
+}  // namespace
 
 void LinalgRules(Rules<Onnx>& r) {
   r.Map<aten::mm, &Onnx::MatMul>();
   r.Map<aten::bmm, &Onnx::MatMul>();
+  r.Map<aten::mv, &Onnx::MatMul>();
+  r.Map<aten::dot, &Onnx::MatMul>();
+  r.Map<aten::vdot, &Onnx::MatMul>();
+  r.Map<aten::matmul, &Onnx::MatMul>();
+  r.Map<aten::linalg_matmul, &Onnx::MatMul>();
+  // int8 products summed in int32
+  r.On([](Onnx& b, const aten::_int_mm& op) { return b.MatMul(b.Cast(op.self, DType::I32), b.Cast(op.mat2, DType::I32)); });
 
-  // x @ weight.T + bias
-  r.On([](Onnx& b, const aten::linear& op) {
-    if (op.input.rank() == 2 && op.weight.rank() == 2) return b.Gemm(op.input, op.weight, op.bias, {.transB = 1});
-    const Val y = b.MatMul(op.input, op.weight.rank() == 2 ? b.Transpose(op.weight, {1, 0}) : op.weight);
-    return op.bias ? y + *op.bias : y;
+  r.On([](Onnx& b, const aten::linear& op) { return Linear(b, op.input, op.weight, op.bias); });
+  r.On([](Onnx& b, const aten::bilinear& op) { return Bilinear(b, op.input1, op.input2, op.weight, op.bias); });
+
+  r.On([](Onnx& b, const aten::addmm& op) { return Addmm(b, op.self, op.mat1, op.mat2, op.beta, op.alpha); });
+  r.On([](Onnx& b, const aten::_addmm_activation& op) {
+    const Val y = Addmm(b, op.self, op.mat1, op.mat2, op.beta, op.alpha);
+    if (!op.use_gelu) return b.Relu(y);
+    return b.opset() >= 20 ? b.Gelu(y) : y * (b.Erf(y * M_SQRT1_2) + 1) * 0.5;
   });
+  r.On([](Onnx& b, const aten::addmv& op) { return Blend(op.self, op.beta, b.MatMul(op.mat, op.vec), op.alpha); });
+  r.On([](Onnx& b, const aten::addr& op) {
+    const Val product = Outer(b, op.vec1, op.vec2);
+    if (Recorded(b).dtype != DType::Bool) return Blend(op.self, op.beta, product, op.alpha);
+    const Val scaled = op.alpha.Is(0) ? b.Zeros(product.shape(), DType::Bool) : product;
+    return op.beta.Is(0) ? scaled : b.Or(op.self, scaled);
+  });
+  // sum over the batch
+  r.On([](Onnx& b, const aten::addbmm& op) {
+    return Blend(op.self, op.beta, b.ReduceSum(b.MatMul(op.batch1, op.batch2), {0}), op.alpha);
+  });
+
+  r.On([](Onnx& b, const aten::outer& op) { return Outer(b, op.self, op.vec2); });
+  r.On([](Onnx& b, const aten::ger& op) { return Outer(b, op.self, op.vec2); });
+  r.On([](Onnx& b, const aten::kron& op) { return Kron(b, op.self, op.other); });
+  // over the last dims; a scalar only scales
+  r.On([](Onnx& b, const aten::inner& op) {
+    if (op.self.IsScalar() || op.other.IsScalar()) return op.self * op.other;
+    if (op.other.rank() == 1) return b.MatMul(op.self, op.other);
+    const int64_t last[] = {-1};
+    return Tensordot(b, op.self, op.other, last, last);
+  });
+  r.On([](Onnx& b, const aten::tensordot& op) { return Tensordot(b, op.self, op.other, op.dims_self, op.dims_other); });
+  r.On([](Onnx& b, const aten::linalg_vecdot& op) { return b.ReduceSum(op.x * op.y, {Front(op.dim, std::max(op.x.rank(), op.y.rank()))}); });
+  r.On([](Onnx& b, const aten::einsum& op) { return Einsum(b, op.equation, op.tensors); });
+
+  r.On([](Onnx& b, const aten::chain_matmul& op) { return Chain(b, op.matrices); });
+  r.On([](Onnx& b, const aten::linalg_multi_dot& op) { return Chain(b, op.tensors); });
+  r.On([](Onnx& b, const aten::matrix_power& op) { return MatrixPower(b, op.self, op.n); });
+  r.On([](Onnx& b, const aten::linalg_matrix_power& op) { return MatrixPower(b, op.self, op.n); });
 }
 
 }  // namespace pt2onnx

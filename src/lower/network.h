@@ -1,0 +1,47 @@
+// Small helpers that the rules of network layers share.
+#pragma once
+
+#include "lower/rules.h"
+
+namespace pt2onnx {
+
+// The recorded type of the call's i-th result: rules read it instead of computing it again.
+inline const Type& Recorded(const Onnx& b, size_t i = 0) { return b.call().types[i]; }
+inline DimVec RecordedShape(const Onnx& b, size_t i = 0) { return DimVec(Recorded(b, i).shape); }
+
+inline int64_t Front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
+
+// first, first + 1, ..., last - 1
+inline IntVec Axes(int64_t first, int64_t last) {
+  IntVec out;
+  for (int64_t i = first; i < last; ++i) out.push_back(i);
+  return out;
+}
+
+inline DimVec Joined(Dims a, Dims b) {
+  DimVec out(a);
+  out.insert(out.end(), b.begin(), b.end());
+  return out;
+}
+
+// The dtype that a normalization or a loss of narrow floats is computed in.
+inline DType Accumulator(DType d) { return d == DType::F16 || d == DType::BF16 ? DType::F32 : d; }
+
+// Attributes of ONNX are 32-bit floats: a number they change by rounding, where the tensor would show it, must be a constant instead.
+inline bool FitsAttribute(double x, DType dtype) { return dtype != DType::F64 || static_cast<double>(static_cast<float>(x)) == x; }
+
+// Reduction of a loss as torch codes it.
+enum class Reduction : int64_t { None = 0, Mean = 1, Sum = 2 };
+inline Val Reduced(Onnx& b, Val x, int64_t reduction) {
+  switch (static_cast<Reduction>(reduction)) {
+    case Reduction::None: return x;
+    case Reduction::Mean: return b.ReduceMean(x, Axes(0, x.rank()));
+    case Reduction::Sum: return b.ReduceSum(x, Axes(0, x.rank()));
+  }
+  return b.Unsupported("a loss with an unknown reduction");
+}
+
+// (sum |x|^p)^(1/p) over the axes, for every p from 0 to infinity; p = 0 counts what is not zero.
+Val VectorNorm(Onnx& b, Val x, double p, const IntVec& axes, bool keepdims);
+
+}  // namespace pt2onnx

@@ -80,7 +80,7 @@ int64_t GroupsOf(Onnx& b, SymExpr groups) {
 
 // The spatial sizes of the recorded result.
 std::vector<SymExpr> OutSizes(const Onnx& b, int64_t dims) {
-  const Dims shape = Recorded(b).shape;
+  const Dims shape = ResultShape(b);
   return {shape.end() - dims, shape.end()};
 }
 

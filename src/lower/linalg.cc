@@ -50,7 +50,7 @@ Val Linear(Onnx& b, Val x, Val weight, const OptVal& bias) {
 Val Tensordot(Onnx& b, Val self, Val other, Ints dims_self, Ints dims_other) {
   const auto split = [&](Val& x, Val& partner, Ints dims, Ints partner_dims, IntVec& free, IntVec& paired, DimVec& free_dims, SymExpr& k) {
     for (size_t i = 0; i < dims.size(); ++i) {
-      paired.push_back(Front(dims[i], x.rank()));
+      paired.push_back(Axis(dims[i], x.rank()));
       if (partner.dim(partner_dims[i]) == 1 && !(x.dim(dims[i]) == 1)) x = b.ReduceSum(x, {paired.back()}, true);
       k *= x.dim(paired.back());
     }
@@ -66,7 +66,7 @@ Val Tensordot(Onnx& b, Val self, Val other, Ints dims_self, Ints dims_other) {
   pair_b.insert(pair_b.end(), free_b.begin(), free_b.end());
   const Val x = b.Reshape(b.Transpose(self, free_a), {Product(dims_a), k_a});
   const Val y = b.Reshape(b.Transpose(other, pair_b), {k_b, Product(dims_b)});
-  return b.Reshape(b.MatMul(x, y), RecordedShape(b));
+  return b.Reshape(b.MatMul(x, y), ResultShape(b));
 }
 
 // self[i0, i1, ...] * other[j0, j1, ...] at [i0 * n0 + j0, ...]; missing leading dims are 1.
@@ -80,26 +80,52 @@ Val Kron(Onnx& b, Val self, Val other) {
     y.push_back(1);
     y.push_back(j < 0 ? SymExpr(1) : other.dim(j));
   }
-  return b.Reshape(b.Reshape(self, x) * b.Reshape(other, y), RecordedShape(b));
+  return b.Reshape(b.Reshape(self, x) * b.Reshape(other, y), ResultShape(b));
 }
 
-// The equation without blanks and with its output written down: what occurs once, capitals first, behind what the ellipsis stands for.
-std::string FullEquation(std::string_view equation) {
+// The equation in full: without blanks, its output written down (what occurs once, capitals first, behind what the ellipses stand for), and
+// ellipses as letters of their own, aligned at the right: "...i,ij" of ranks 3 and 2 is "abi,ij->abj".
+std::string FullEquation(std::string_view equation, const Vals& tensors) {
   std::string text;
   for (char c : equation)
     if (c != ' ') text += c;
-  if (text.find("->") != std::string::npos) return text;
-  std::string once;
-  for (char c = 'A'; c <= 'z'; ++c)
-    if (std::isalpha(static_cast<unsigned char>(c)) && std::count(text.begin(), text.end(), c) == 1) once += c;
-  return text + "->" + (text.find('.') != std::string::npos ? "..." : "") + once;
+  const auto occurs = [&](char c) { return std::count(text.begin(), text.end(), c); };
+  std::string once, free;
+  for (char c = 'A'; c <= 'z'; ++c) {
+    if (!std::isalpha(static_cast<unsigned char>(c))) continue;
+    if (occurs(c) == 1) once += c;
+    if (occurs(c) == 0) free += c;
+  }
+  if (text.find("->") == std::string::npos) text += "->..." + once;
+  const auto letters = [](std::string_view term) { return static_cast<int64_t>(term.size()) - (term.find('.') == std::string_view::npos ? 0 : 3); };
+  const auto term_at = [&](size_t from) { return std::string_view(text).substr(from, text.find_first_of(",-", from) - from); };
+  int64_t longest = 0;
+  size_t at = 0;
+  for (const Val& x : tensors) {
+    const std::string_view term = term_at(at);
+    if (term.find('.') != std::string_view::npos) longest = std::max(longest, x.rank() - letters(term));
+    at += term.size() + 1;
+  }
+  std::string out;
+  at = 0;
+  const auto spelled = [&](std::string_view term, int64_t dims) {
+    const size_t dots = term.find('.');
+    if (dots == std::string_view::npos) return std::string(term);
+    return std::string(term.substr(0, dots)) + free.substr(static_cast<size_t>(longest - dims), static_cast<size_t>(dims)) + std::string(term.substr(dots + 3));
+  };
+  for (const Val& x : tensors) {
+    const std::string_view term = term_at(at);
+    out += (at ? "," : "") + spelled(term, x.rank() - letters(term));
+    at += term.size() + 1;
+  }
+  return out + "->" + spelled(std::string_view(text).substr(at + 1), longest);
 }
 
 Val Einsum(Onnx& b, std::string_view equation, Vals tensors) {
-  const DType dtype = Recorded(b).dtype;
+  const DType dtype = ResultDType(b);
   const bool as_it_is = IsFloat(dtype) || dtype == DType::I32 || dtype == DType::I64;
   for (Val& x : tensors) x = b.Cast(x, as_it_is ? dtype : DType::I64);
-  const std::string full = FullEquation(equation);
+  const std::string full = FullEquation(equation, tensors);
   return b.Einsum(tensors, {.equation = std::string_view(full)});
 }
 
@@ -117,7 +143,7 @@ Val MatrixPower(Onnx& b, Val x, int64_t n) {
   if (n < 0) return b.Unsupported("a negative power of a matrix needs its inverse, which ONNX has no operator for");
   if (n == 0) {
     const Val eye = b.EyeLike(b.Zeros({x.dim(-2), x.dim(-1)}, x.dtype()));
-    return b.Expand(eye, RecordedShape(b));
+    return b.Expand(eye, ResultShape(b));
   }
   OptVal y;
   for (Val square = x;; square = b.MatMul(square, square)) {
@@ -151,7 +177,7 @@ void LinalgRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const aten::addmv& op) { return Blend(op.self, op.beta, b.MatMul(op.mat, op.vec), op.alpha); });
   r.On([](Onnx& b, const aten::addr& op) {
     const Val product = Outer(b, op.vec1, op.vec2);
-    if (Recorded(b).dtype != DType::Bool) return Blend(op.self, op.beta, product, op.alpha);
+    if (ResultDType(b) != DType::Bool) return Blend(op.self, op.beta, product, op.alpha);
     const Val scaled = op.alpha.Is(0) ? b.Zeros(product.shape(), DType::Bool) : product;
     return op.beta.Is(0) ? scaled : b.Or(op.self, scaled);
   });
@@ -171,7 +197,7 @@ void LinalgRules(Rules<Onnx>& r) {
     return Tensordot(b, op.self, op.other, last, last);
   });
   r.On([](Onnx& b, const aten::tensordot& op) { return Tensordot(b, op.self, op.other, op.dims_self, op.dims_other); });
-  r.On([](Onnx& b, const aten::linalg_vecdot& op) { return b.ReduceSum(op.x * op.y, {Front(op.dim, std::max(op.x.rank(), op.y.rank()))}); });
+  r.On([](Onnx& b, const aten::linalg_vecdot& op) { return b.ReduceSum(op.x * op.y, {Axis(op.dim, std::max(op.x.rank(), op.y.rank()))}); });
   r.On([](Onnx& b, const aten::einsum& op) { return Einsum(b, op.equation, op.tensors); });
 
   r.On([](Onnx& b, const aten::chain_matmul& op) { return Chain(b, op.matrices); });

@@ -1,22 +1,9 @@
 // Small helpers that the rules of network layers share.
 #pragma once
 
-#include "lower/rules.h"
+#include "lower/indexing.h"
 
 namespace pt2onnx {
-
-// The recorded type of the call's i-th result: rules read it instead of computing it again.
-inline const Type& Recorded(const Onnx& b, size_t i = 0) { return b.call().types[i]; }
-inline DimVec RecordedShape(const Onnx& b, size_t i = 0) { return DimVec(Recorded(b, i).shape); }
-
-inline int64_t Front(int64_t axis, int64_t rank) { return axis < 0 ? axis + rank : axis; }
-
-// first, first + 1, ..., last - 1
-inline IntVec Axes(int64_t first, int64_t last) {
-  IntVec out;
-  for (int64_t i = first; i < last; ++i) out.push_back(i);
-  return out;
-}
 
 inline DimVec Joined(Dims a, Dims b) {
   DimVec out(a);

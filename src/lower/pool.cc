@@ -25,7 +25,7 @@ Scalar Lowest(DType d) {
 
 // The sizes that the recorded result has behind batch and channels.
 std::vector<SymExpr> OutSizes(const Onnx& b, int64_t dims) {
-  const Dims shape = Recorded(b).shape;
+  const Dims shape = ResultShape(b);
   return {shape.end() - dims, shape.end()};
 }
 
@@ -99,7 +99,7 @@ Val AveragePool(Onnx& b, Val input, const Window& w, bool count_include_pad, std
 
 // y[indices] = x in each channel, 0 elsewhere.
 Val MaxUnpool(Onnx& b, Val x, Val indices, int64_t dims) {
-  const DimVec shape = RecordedShape(b);
+  const DimVec shape(ResultShape(b));
   const size_t lead = shape.size() - static_cast<size_t>(dims);
   const DimVec front(Dims(shape).first(lead));
   const auto flat = [&](Val v) { return b.Reshape(v, Joined(front, std::vector<SymExpr>{Product(v.shape().subspan(lead))})); };
@@ -109,7 +109,7 @@ Val MaxUnpool(Onnx& b, Val x, Val indices, int64_t dims) {
 
 // The gradient of a max pool: each one is added where its maximum was.
 Val MaxPoolBackward(Onnx& b, Val grad, Val indices, int64_t dims) {
-  const DimVec shape = RecordedShape(b);
+  const DimVec shape(ResultShape(b));
   const size_t lead = shape.size() - static_cast<size_t>(dims);
   const DimVec front(Dims(shape).first(lead));
   const auto flat = [&](Val v) { return b.Reshape(v, Joined(front, std::vector<SymExpr>{Product(v.shape().subspan(lead))})); };

@@ -2,12 +2,14 @@
 
 namespace pt2onnx {
 
+void ConvRules(Rules<Onnx>& r);
 void HopRules(Rules<Onnx>& r);
 void IndexRules(Rules<Onnx>& r);
 void JoinRules(Rules<Onnx>& r);
 void LinalgRules(Rules<Onnx>& r);
 void PadRules(Rules<Onnx>& r);
 void PointwiseRules(Rules<Onnx>& r);
+void PoolRules(Rules<Onnx>& r);
 void ScatterRules(Rules<Onnx>& r);
 void SearchRules(Rules<Onnx>& r);
 void ShapeRules(Rules<Onnx>& r);
@@ -15,12 +17,14 @@ void SliceRules(Rules<Onnx>& r);
 
 Rules<Onnx> LoweringRules() {
   Rules<Onnx> r;
+  ConvRules(r);
   HopRules(r);
   IndexRules(r);
   JoinRules(r);
   LinalgRules(r);
   PadRules(r);
   PointwiseRules(r);
+  PoolRules(r);
   ScatterRules(r);
   SearchRules(r);
   ShapeRules(r);

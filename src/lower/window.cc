@@ -32,12 +32,6 @@ Window PoolWindow(int64_t dims, Ints kernel, Ints stride, Ints padding, Ints dil
 
 namespace {
 
-// 0, 1, ..., n - 1 as int64.
-Val Count(Onnx& b, SymExpr n) {
-  if (!n.IsConst()) return b.Range(b.IntScalar(0), b.Int(n), b.IntScalar(1));
-  return b.Ints(Axes(0, n.Const()));
-}
-
 Val Column(Onnx& b, Val x) { return b.Unsqueeze(x, {1}); }
 Val Row(Onnx& b, Val x) { return b.Unsqueeze(x, {0}); }
 
@@ -46,7 +40,7 @@ Val Row(Onnx& b, Val x) { return b.Unsqueeze(x, {0}); }
 DimWindows RegularWindows(Onnx& b, SymExpr windows, int64_t kernel, int64_t stride, int64_t dilation) {
   IntVec taps;
   for (int64_t j = 0; j < kernel; ++j) taps.push_back(j * dilation);
-  return {windows, kernel, Column(b, Count(b, windows) * stride) + Row(b, b.Ints(taps))};
+  return {windows, kernel, Column(b, Iota(b, windows) * stride) + Row(b, b.Ints(taps))};
 }
 
 DimWindows AdaptiveWindows(Onnx& b, SymExpr in, SymExpr out) {
@@ -69,10 +63,10 @@ DimWindows AdaptiveWindows(Onnx& b, SymExpr in, SymExpr out) {
     return {out, longest, b.Tensor({m, longest}, places, DType::I64), even ? OptVal() : b.Tensor({m, longest}, inside, DType::Bool)};
   }
   const SymExpr longest = FloorDiv(in + out - 1, out) + 1;
-  const Val n = b.Int(in), m = b.Int(out), i = Count(b, out);
+  const Val n = b.Int(in), m = b.Int(out), i = Iota(b, out);
   const Val begin = Column(b, i * n / m);
   const Val end = Column(b, ((i + 1) * n + (m - 1)) / m);
-  const Val places = begin + Row(b, Count(b, longest));
+  const Val places = begin + Row(b, Iota(b, longest));
   return {out, longest, b.Min(places, end - 1), b.Less(places, end)};
 }
 

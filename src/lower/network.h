@@ -17,17 +17,6 @@ inline DType Accumulator(DType d) { return d == DType::F16 || d == DType::BF16 ?
 // Attributes of ONNX are 32-bit floats: a number they change by rounding, where the tensor would show it, must be a constant instead.
 inline bool FitsAttribute(double x, DType dtype) { return dtype != DType::F64 || static_cast<double>(static_cast<float>(x)) == x; }
 
-// Reduction of a loss as torch codes it.
-enum class Reduction : int64_t { None = 0, Mean = 1, Sum = 2 };
-inline Val Reduced(Onnx& b, Val x, int64_t reduction) {
-  switch (static_cast<Reduction>(reduction)) {
-    case Reduction::None: return x;
-    case Reduction::Mean: return b.ReduceMean(x, Axes(0, x.rank()));
-    case Reduction::Sum: return b.ReduceSum(x, Axes(0, x.rank()));
-  }
-  return b.Unsupported("a loss with an unknown reduction");
-}
-
 // (sum |x|^p)^(1/p) over the axes, for every p from 0 to infinity; p = 0 counts what is not zero.
 Val VectorNorm(Onnx& b, Val x, double p, const IntVec& axes, bool keepdims);
 

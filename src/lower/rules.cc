@@ -3,10 +3,12 @@
 namespace pt2onnx {
 
 void ConvRules(Rules<Onnx>& r);
+void DistanceRules(Rules<Onnx>& r);
 void HopRules(Rules<Onnx>& r);
 void IndexRules(Rules<Onnx>& r);
 void JoinRules(Rules<Onnx>& r);
 void LinalgRules(Rules<Onnx>& r);
+void NormRules(Rules<Onnx>& r);
 void PadRules(Rules<Onnx>& r);
 void PointwiseRules(Rules<Onnx>& r);
 void PoolRules(Rules<Onnx>& r);
@@ -18,10 +20,12 @@ void SliceRules(Rules<Onnx>& r);
 Rules<Onnx> LoweringRules() {
   Rules<Onnx> r;
   ConvRules(r);
+  DistanceRules(r);
   HopRules(r);
   IndexRules(r);
   JoinRules(r);
   LinalgRules(r);
+  NormRules(r);
   PadRules(r);
   PointwiseRules(r);
   PoolRules(r);

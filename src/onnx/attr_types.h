@@ -4,6 +4,8 @@
 #pragma once
 
 #include <initializer_list>
+#include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -31,6 +33,13 @@ template <class T>
 struct Required {
   T value;
   Required(T v) : value(std::move(v)) {}
+};
+template <>
+struct Required<std::string_view> {
+  std::string_view value;
+  Required(std::string_view v) : value(v) {}
+  Required(const std::string& v) : value(v) {}
+  Required(const char* v) : value(v) {}
 };
 template <>
 struct Required<IntVec> {

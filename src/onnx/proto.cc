@@ -212,12 +212,17 @@ void ProtoEncoder::EncodeValueInfo(pbf_writer& graph, uint32_t field, const Valu
   pbf_writer tensor(type, 1);
   tensor.add_int32(1, OnnxCode(value.type.dtype));
   if (!value.type.ranked) return;
-  pbf_writer shape(tensor, 2);
+  // Messages by themselves, because pbf_writer leaves out empty ones: those are rank 0, and a dim that is not known.
+  std::string dims;
+  pbf_writer shape(dims);
   for (const SymExpr& e : value.type.shape) {
-    pbf_writer dim(shape, 1);
+    std::string text;
+    pbf_writer dim(text);
     if (e.IsConst()) dim.add_int64(1, e.Const());
     else if (!e.IsUnknown()) dim.add_string(2, DimName(e));
+    shape.add_message(1, text);
   }
+  tensor.add_message(2, dims);
 }
 
 void ProtoEncoder::ValueInfos(pbf_writer& graph, const Graph& from) {
@@ -232,7 +237,7 @@ void ProtoEncoder::ValueInfos(pbf_writer& graph, const Graph& from) {
   for (const Node* node : from.nodes) {
     if (IsConstant(*node)) continue;
     for (const Value* result : node->results)
-      if (result && names_.IsRead(result) && !outputs.contains(result)) EncodeValueInfo(graph, kGraphValueInfo, *result);
+      if (result && result->type.ranked && names_.IsRead(result) && !outputs.contains(result)) EncodeValueInfo(graph, kGraphValueInfo, *result);
   }
 }
 

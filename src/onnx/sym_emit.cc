@@ -33,7 +33,8 @@ Val SymEmitter::Symbol(SymExpr e) {
   if (origin->dim < 0) return b_.Cast(b_.Wrap(origin->value), DTypeOf(e));
   const Val size = b_.Squeeze(b_.OnnxOps::Shape(b_.Wrap(origin->value), {.end = origin->dim + 1, .start = origin->dim}), {0});
   // size == scale * symbol + shift, exactly
-  return (size - b_.IntScalar(origin->shift)) / b_.IntScalar(origin->scale);
+  const Val multiple = origin->shift ? size - b_.IntScalar(origin->shift) : size;
+  return origin->scale == 1 ? multiple : multiple / b_.IntScalar(origin->scale);
 }
 
 // Terms with the factor -1 are subtracted.

@@ -18,7 +18,7 @@ std::string_view AfterLastDot(std::string_view text) { return text.substr(text.r
 
 bool IsSequence(const PickleValue* v) { return v->kind == PickleKind::kTuple || v->kind == PickleKind::kList; }
 
-std::optional<std::vector<int64_t>> Ints(const PickleValue* v) {
+std::optional<std::vector<int64_t>> IntsOf(const PickleValue* v) {
   if (!IsSequence(v)) return std::nullopt;
   std::vector<int64_t> ints;
   for (const PickleValue* item : v->items) {
@@ -193,7 +193,7 @@ class PickleMachine {
   PickleValue* Tensor(const std::vector<PickleValue*>& args, bool has_dtype, const PickleValue* function) {
     const size_t metadata = has_dtype ? 7 : 6;
     if (args.size() < metadata || args[0]->kind != Kind::kStorage || args[1]->kind != Kind::kInt) return Opaque(function->text);
-    auto sizes = Ints(args[2]), strides = Ints(args[3]);
+    auto sizes = IntsOf(args[2]), strides = IntsOf(args[3]);
     const DTypeCode* dtype = has_dtype ? FindDTypeByName(AfterLastDot(args[6]->text)) : FindDTypeCode(args[0]->dtype);
     if (!sizes || !strides || dtype == nullptr) return Opaque(function->text);
     PickleValue* value = New(Kind::kTensor);
@@ -219,7 +219,7 @@ class PickleMachine {
   PickleValue* MetaTensor(const std::vector<PickleValue*>& args, const PickleValue* function) {
     if (args.size() < 4) return Opaque(function->text);
     const DTypeCode* dtype = FindDTypeByName(AfterLastDot(args[0]->text));
-    auto sizes = Ints(args[1]), strides = Ints(args[2]);
+    auto sizes = IntsOf(args[1]), strides = IntsOf(args[2]);
     if (dtype == nullptr || !sizes || !strides) return Opaque(function->text);
     PickleValue* value = New(Kind::kTensor);
     value->tensor = std::make_unique<PickleTensor>();

@@ -285,10 +285,7 @@ Results Functionalize::EmitWrite(const Call& call) {
     Value* const* tensor = base == "aten::zero_" ? nullptr : std::get_if<Value*>(&args[1]);
     if (tensor) values = {*tensor};
     else {
-      Scalar number(0);
-      if (base == "aten::fill_") std::visit([&](const auto& x) {
-        if constexpr (std::is_constructible_v<Scalar, decltype(x)>) number = Scalar(x);
-      }, args[1]);
+      const Scalar number = base == "aten::zero_" ? Scalar(0) : Scalar::FromArg(args[1]);
       values = {aten_(aten::full{.size = type.shape, .fill_value = number, .dtype = type.dtype}).value};
     }
   } else {

@@ -22,8 +22,12 @@ Results PromoteTypes::Emit(const Call& call) {
   Aten b(down_);
   b.Begin(call);
   for (size_t i = 0; i < args.size(); ++i) {
-    Value* const* value = std::get_if<Value*>(&args[i]);
-    if (value && promotion->Takes(i) && (*value)->type.kind == Kind::Tensor) args[i] = b.Cast(b.Wrap(*value), types.compute).value;
+    if (!promotion->Takes(i)) continue;
+    if (Value* const* value = std::get_if<Value*>(&args[i])) {
+      if ((*value)->type.kind == Kind::Tensor) args[i] = b.Cast(b.Wrap(*value), types.compute).value;
+    } else if (call.op->args[i].type == ArgType::Tensor && !IsNone(args[i])) {
+      args[i] = b.Constant(Scalar::FromArg(args[i]), types.compute).value;  // x + 2 recorded as add.Tensor(x, 2)
+    }
   }
   // An op whose result the program recorded in another dtype than it computes in: compute, then cast.
   if (call.types.size() == 1 && call.types[0].dtype != types.result) {

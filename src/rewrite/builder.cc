@@ -49,6 +49,18 @@ Arg Scalar::ToArg() const {
   return std::visit([](const auto& x) -> Arg { return x; }, value);
 }
 
+Scalar Scalar::FromArg(const Arg& arg) {
+  return std::visit(
+      [](const auto& x) -> Scalar {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, bool> || std::is_same_v<T, int64_t> || std::is_same_v<T, double> || std::is_same_v<T, std::complex<double>> ||
+                      std::is_same_v<T, SymExpr>)
+          return x;
+        else PT2ONNX_UNREACHABLE();
+      },
+      arg);
+}
+
 Val Builder::Unsupported(std::string message, std::string help) {
   if (!problem_) {
     Problem problem;

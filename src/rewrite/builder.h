@@ -57,6 +57,7 @@ struct Scalar {
   bool Is(double x) const { return !IsSymbolic() && !IsComplex() && AsDouble() == x; }
   DType DefaultDType() const;              // Bool, I64, F32 (torch's default dtype), C64
   Arg ToArg() const;
+  static Scalar FromArg(const Arg& arg);   // a number
 };
 using OptScalar = std::optional<Scalar>;
 

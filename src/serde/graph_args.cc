@@ -6,6 +6,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <array>
 
 #include "ir/bind.h"
 #include "ir/schema_parse.h"
@@ -106,15 +107,12 @@ Value* GraphReader::Operand(const Arg& arg) {
   type.kind = Kind::Sym;
   type.dtype = expr.kind() == SymKind::Int ? DType::I64 : expr.kind() == SymKind::Float ? DType::F64 : DType::Bool;
   type.value = expr;
-  Node* node = context_.arena.New<Node>();
-  Value* value = context_.NewValue(type);
-  value->def = node;
-  node->op = op;
   Arg number = expr;
   Coerce(context_, op->args[0], number);
-  node->args = context_.arena.Copy(std::array<Arg, 1>{number});
+  Node* node = Emit(*op, {&number, 1});
+  Value* value = context_.NewValue(type);
+  value->def = node;
   node->results = context_.arena.Copy(std::array<Value*, 1>{value});
-  graph_->nodes.push_back(node);
   return value;
 }
 
@@ -241,35 +239,48 @@ Arg GraphReader::ReadArgument(JsonValue argument) {
   PT2ONNX_UNREACHABLE();
 }
 
-const OpSchema* GraphReader::FindOp(std::string_view target, JsonValue json) {
+std::vector<GraphReader::Input> GraphReader::ReadInputs(JsonValue list) {
+  std::vector<Input> inputs;
+  inputs.reserve(static_cast<size_t>(list.Size()));
+  for (const JsonValue item : list.Items()) {
+    Input& input = inputs.emplace_back();
+    input.name = argument_name_ = item["name"].AsString().value_or("");
+    input.keyword = item["kind"].AsInt() == 2;
+    input.json = item["arg"];
+    input.arg = ReadArgument(input.json);
+    if (failed()) break;
+  }
+  argument_name_ = {};
+  return inputs;
+}
+
+const OpSchema* GraphReader::FindOp(std::string_view target, std::span<const Input> inputs, JsonValue json, int64_t results) {
   const auto [place, fresh] = state_.ops.try_emplace(target);
   if (fresh) {
     const std::string name = OpName(target);
     place->second.op = context_.FindOp(name);
-    if (!place->second.op) place->second = {SchemaFromUse(OpSchema{.name = context_.Intern(name)}, json), true};
+    if (!place->second.op) place->second = {SchemaFromUse(OpSchema{.name = context_.Intern(name)}, inputs, json, results), true};
   } else if (place->second.from_use) {
-    place->second.op = SchemaFromUse(*place->second.op, json);
+    place->second.op = SchemaFromUse(*place->second.op, inputs, json, results);
   }
   return place->second.op;
 }
 
 // An op that no table knows: arguments as its nodes name them, results as they have them. Conversion refuses it by name.
-const OpSchema* GraphReader::SchemaFromUse(const OpSchema& so_far, JsonValue json) {
+const OpSchema* GraphReader::SchemaFromUse(const OpSchema& so_far, std::span<const Input> inputs, JsonValue json, int64_t result_count) {
   std::vector<ArgSchema> args(so_far.args.begin(), so_far.args.end());
-  size_t position = 0;
-  for (const JsonValue input : json["inputs"].Items()) {
-    std::string_view name = input["name"].AsString().value_or("");
-    if (name.empty()) name = context_.Join("arg", std::to_string(position));
-    ++position;
-    if (so_far.ArgIndex(name) < 0)
-      args.push_back({.name = name, .type = ArgType::Any, .optional = true, .keyword_only = input["kind"].AsInt() == 2, .has_default = true, .default_text = "None"});
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const std::string_view name = inputs[i].name.empty() ? context_.Join("arg", std::to_string(i)) : inputs[i].name;
+    if (so_far.ArgIndex(name) >= 0) continue;
+    args.push_back({.name = name, .type = ArgType::Any, .optional = true, .keyword_only = inputs[i].keyword, .has_default = true, .default_text = "None"});
   }
   std::vector<ResultSchema> results(so_far.results.begin(), so_far.results.end());
-  size_t result = 0;
+  int64_t index = 0;
   for (const JsonValue output : json["outputs"].Items()) {
+    if (index >= result_count) break;
     const auto sole = output.Sole();
     const bool tensor = !sole || !sole->key.starts_with("as_sym_");
-    if (result++ >= results.size()) results.push_back({.list = sole && sole->value.IsArray(), .tensor = tensor});
+    if (index++ >= std::ssize(results)) results.push_back({.list = sole && sole->value.IsArray(), .tensor = tensor});
   }
   if (so_far.id && args.size() == so_far.args.size() && results.size() == so_far.results.size()) return &so_far;
   OpSchema op{.id = 0, .name = so_far.name, .args = context_.arena.Copy(args), .results = context_.arena.Copy(results)};
@@ -290,24 +301,23 @@ std::optional<size_t> GraphReader::PlaceOf(const OpSchema& op, std::string_view 
   return std::nullopt;
 }
 
-bool GraphReader::Bind(const OpSchema& op, JsonValue inputs, std::vector<Arg>& args) {
+bool GraphReader::Bind(const OpSchema& op, std::span<const Input> inputs, std::vector<Arg>& args) {
   args.assign(op.args.size(), Arg());
   std::vector<bool> bound(op.args.size());
   std::vector<Value*> gathered;
   std::optional<size_t> gatherer;
   size_t position = 0;
-  for (const JsonValue input : inputs.Items()) {
-    const std::string_view name = input["name"].AsString().value_or("");
+  for (const Input& input : inputs) {
+    const std::string_view name = input.name;
     argument_name_ = name;
-    Arg arg = ReadArgument(input["arg"]);
-    if (failed()) return false;
+    Arg arg = input.arg;
     const std::optional<size_t> place = PlaceOf(op, name, position++, arg, bound);
     if (!place) {
       Fail("E0206", fmt::format("{} has no place for it", op.name), "the op was written by another version of torch, or the file is damaged");
       return false;
     }
     const ArgSchema& schema = op.args[*place];
-    if (const auto big = BeyondInt64(schema, input["arg"])) arg = *big;
+    if (const auto big = BeyondInt64(schema, input.json)) arg = *big;
     if (name.empty() && IsOperandList(schema) && !IsList(arg)) {
       gatherer = place;
       gathered.push_back(Operand(arg));

@@ -232,19 +232,27 @@ void GraphReader::ReadNode(JsonValue json) {
     if (!json[field].IsArray()) return Fail("E0203", fmt::format("has no list \"{}\"", field));
   if (ComputesSizes(*target) && AllSymbolic(json["outputs"])) return;
 
-  const OpSchema* op = FindOp(*target, json);
-  if (!op) return;
+  const std::vector<Input> inputs = ReadInputs(json["inputs"]);
+  if (failed()) return;
+  if (target->starts_with("torch.ops.higher_order.auto_functionalized") && ReadAutoFunctionalized(json, inputs)) return;
+  const int64_t results = json["outputs"].Size();
+  const OpSchema* op = FindOp(*target, inputs, json, results);
   std::vector<Arg> args;
-  if (!Bind(*op, json["inputs"], args)) return;
-  Node* node = context_.arena.New<Node>();
-  node->op = op;
-  node->args = context_.arena.Copy(args);
+  if (!Bind(*op, inputs, args)) return;
+  Node* node = Emit(*op, args);
   node->loc = ReadLoc(json);
-  ReadResults(json["outputs"], node);
-  graph_->nodes.push_back(node);
+  ReadResults(json["outputs"], results, node);
 }
 
-void GraphReader::ReadResults(JsonValue outputs, Node* node) {
+Node* GraphReader::Emit(const OpSchema& op, std::span<const Arg> args) {
+  Node* node = context_.arena.New<Node>();
+  node->op = &op;
+  node->args = context_.arena.Copy(args);
+  graph_->nodes.push_back(node);
+  return node;
+}
+
+void GraphReader::ReadResults(JsonValue outputs, int64_t count, Node* node) {
   std::vector<Value*> results;
   const auto define = [&](JsonValue holder, std::string_view field, bool object = false) {
     const auto name = holder[field].AsString();
@@ -261,6 +269,7 @@ void GraphReader::ReadResults(JsonValue outputs, Node* node) {
     }
   };
   for (const JsonValue output : outputs.Items()) {
+    if (count-- <= 0) break;
     const auto sole = output.Sole();
     if (!sole) return Fail("E0203", "an output is no argument");
     if (sole->key == "as_tensor" || sole->value.IsArray()) {

@@ -49,6 +49,14 @@ class GraphReader {
     Value* value = nullptr;  // null until it is defined; sizes have none at all
   };
 
+  // One of a node's inputs.
+  struct Input {
+    std::string_view name;  // "" in higher-order ops
+    bool keyword = false;
+    Arg arg;
+    JsonValue json;
+  };
+
   void CollectNames();
   Name* Find(std::string_view name);
   Value* Define(std::string_view name, Node* def, size_t result, bool object = false);
@@ -61,12 +69,18 @@ class GraphReader {
   void ReadInput(JsonValue argument);
   void ReadOutput(JsonValue argument);
   void ReadNode(JsonValue json);
-  void ReadResults(JsonValue outputs, Node* node);
+  Node* Emit(const OpSchema& op, std::span<const Arg> args);
+  void ReadResults(JsonValue outputs, int64_t count, Node* node);
+  // The call that auto_functionalized stands for, on clones of what it writes. False: it is not to be seen from here which those are.
+  bool ReadAutoFunctionalized(JsonValue json, std::span<const Input> inputs);
+  Value* RegenerateView(Value* base, std::string_view prefix, std::span<const Input> inputs);
   LocId ReadLoc(JsonValue json);
 
-  const OpSchema* FindOp(std::string_view target, JsonValue json);
-  const OpSchema* SchemaFromUse(const OpSchema& so_far, JsonValue json);
-  bool Bind(const OpSchema& op, JsonValue inputs, std::vector<Arg>& args);
+  std::vector<Input> ReadInputs(JsonValue inputs);
+  // `results`: how many of the node's outputs are the op's.
+  const OpSchema* FindOp(std::string_view target, std::span<const Input> inputs, JsonValue json, int64_t results);
+  const OpSchema* SchemaFromUse(const OpSchema& so_far, std::span<const Input> inputs, JsonValue json, int64_t results);
+  bool Bind(const OpSchema& op, std::span<const Input> inputs, std::vector<Arg>& args);
   std::optional<size_t> PlaceOf(const OpSchema& op, std::string_view name, size_t position, const Arg& arg, const std::vector<bool>& bound);
   Arg Default(const ArgSchema& schema);
 

@@ -296,8 +296,11 @@ std::optional<size_t> GraphReader::PlaceOf(const OpSchema& op, std::string_view 
     if (position < op.args.size() && !bound[position] && !op.args[position].keyword_only) return position;
     return std::nullopt;
   }
-  for (size_t i = 0; i < op.args.size(); ++i)
-    if (!bound[i] && MayTake(context_, op.args[i], arg)) return i;
+  // A number is an operand only where no other place takes it.
+  for (const bool gather : {false, true}) {
+    for (size_t i = 0; i < op.args.size(); ++i)
+      if (!bound[i] && gather == (IsOperandList(op.args[i]) && !IsList(arg)) && MayTake(context_, op.args[i], arg)) return i;
+  }
   return std::nullopt;
 }
 

@@ -1,6 +1,7 @@
 // Control flow. Bodies are sub-graphs of the program, lowered in place of the call; they may read what lies around it.
 //
 //   %y = hop::cond(%p, %t: graph(...), %f: graph(...), [%x])    ->    %y = If(%p, then_branch=graph { ... }, else_branch=graph { ... })
+#include "ir/bind.h"
 #include "lower/rules.h"
 
 namespace pt2onnx {
@@ -25,7 +26,7 @@ Val Condition(Onnx& b, const Arg& arg) {
 
 void HopRules(Rules<Onnx>& r) {
   // A symbolic number as an operand of a sub-graph.
-  r.On([](Onnx& b, const sym::value& op) { return b.Number(op.value_, b.call().types[0].dtype); });
+  r.On([](Onnx& b, const sym::value& op) { return b.Number(ToSymExpr(op.value_.ToArg()), b.call().types[0].dtype); });
 
   // pred ? true_graph(operands) : false_graph(operands)
   r.On([](Onnx& b, const hop::cond& op) {

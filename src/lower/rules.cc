@@ -2,7 +2,11 @@
 
 namespace pt2onnx {
 
+void ActivationRules(Rules<Onnx>& r);
+void BitwiseRules(Rules<Onnx>& r);
+void CompareRules(Rules<Onnx>& r);
 void ConvRules(Rules<Onnx>& r);
+void CreationRules(Rules<Onnx>& r);
 void DistanceRules(Rules<Onnx>& r);
 void HopRules(Rules<Onnx>& r);
 void IndexRules(Rules<Onnx>& r);
@@ -19,7 +23,11 @@ void SliceRules(Rules<Onnx>& r);
 
 Rules<Onnx> LoweringRules() {
   Rules<Onnx> r;
+  ActivationRules(r);
+  BitwiseRules(r);
+  CompareRules(r);
   ConvRules(r);
+  CreationRules(r);
   DistanceRules(r);
   HopRules(r);
   IndexRules(r);

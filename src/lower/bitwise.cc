@@ -26,8 +26,8 @@ Val Shift(Onnx& b, Val x, Val by, std::string_view direction) {
   const DType dtype = x.dtype(), bits = UnsignedOf(dtype);
   const int width = 8 * ItemSize(dtype);
   const Val count = b.Cast(by, bits);  // less than 0 becomes large
-  const Val shifted = b.BitShift(b.Cast(x, bits), b.Min(count, Like(count, width - 1)), {.direction = direction});
-  return b.Cast(b.Where(b.Less(count, Like(count, width)), shifted, Like(shifted, 0)), dtype);
+  const Val shifted = b.Cast(b.BitShift(b.Cast(x, bits), b.Min(count, Like(count, width - 1)), {.direction = direction}), dtype);
+  return b.Where(b.Less(count, Like(count, width)), shifted, Like(shifted, 0));
 }
 
 // Floats (the operators << and >> only): x 2^n.

@@ -39,12 +39,4 @@ Report Convert(const std::string& path, const std::string& out_path, const Optio
   return session.Finish();
 }
 
-Report Check(const std::string& path, const Options& options) {
-  Session session(path, options);
-  if (!session.ok()) return session.Finish();
-  session.Stage("passes");
-  RunPasses(session.context, session.program(), Until::Onnx, options);
-  return session.Finish();
-}
-
 }  // namespace pt2onnx

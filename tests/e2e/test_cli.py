@@ -63,9 +63,11 @@ def test_inspect_as_json(run, demo):
 
 
 def test_check(run, demo):
-    assert run("check", demo).code == 0
+    done = run("check", demo, "--opset", "21")
+    assert done.code == 0 and "opset 21" in done.out and not done.err
 
 
+@pytest.mark.xfail(strict=True, reason="explain is not in this version yet")
 def test_explain(run, demo):
     done = run("explain", demo)
     assert done.code == 0 and "y[:, :, 0] = 0" in done.out and "counter" in done.out

@@ -92,6 +92,11 @@ def test_unknown_op(run, tmp_path, demo):
     assert "--schema" in done.err or "--custom-op" in done.err, done.err
 
 
+def test_check_lists_what_has_no_form(run, tmp_path, demo):
+    done = run("check", unknown_op(demo, tmp_path))
+    assert done.code == 1 and "mylib::conv9d" in done.out and len(done.errors) == 1
+
+
 def test_errors_as_json(run, tmp_path, demo):
     done = run("convert", unknown_op(demo, tmp_path), "-o", tmp_path / "out.onnx", "--format", "json")
     answer = json.loads(done.out)

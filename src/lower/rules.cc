@@ -7,6 +7,7 @@ void BitwiseRules(Rules<Onnx>& r);
 void CompareRules(Rules<Onnx>& r);
 void ConvRules(Rules<Onnx>& r);
 void CreationRules(Rules<Onnx>& r);
+void CumulativeRules(Rules<Onnx>& r);
 void DistanceRules(Rules<Onnx>& r);
 void HopRules(Rules<Onnx>& r);
 void IndexRules(Rules<Onnx>& r);
@@ -16,10 +17,12 @@ void NormRules(Rules<Onnx>& r);
 void PadRules(Rules<Onnx>& r);
 void PointwiseRules(Rules<Onnx>& r);
 void PoolRules(Rules<Onnx>& r);
+void ReduceRules(Rules<Onnx>& r);
 void ScatterRules(Rules<Onnx>& r);
 void SearchRules(Rules<Onnx>& r);
 void ShapeRules(Rules<Onnx>& r);
 void SliceRules(Rules<Onnx>& r);
+void SortRules(Rules<Onnx>& r);
 
 Rules<Onnx> LoweringRules() {
   Rules<Onnx> r;
@@ -28,6 +31,7 @@ Rules<Onnx> LoweringRules() {
   CompareRules(r);
   ConvRules(r);
   CreationRules(r);
+  CumulativeRules(r);
   DistanceRules(r);
   HopRules(r);
   IndexRules(r);
@@ -37,10 +41,12 @@ Rules<Onnx> LoweringRules() {
   PadRules(r);
   PointwiseRules(r);
   PoolRules(r);
+  ReduceRules(r);
   ScatterRules(r);
   SearchRules(r);
   ShapeRules(r);
   SliceRules(r);
+  SortRules(r);
   return r;
 }
 

@@ -212,6 +212,8 @@ class Parser : public TextReader {
       input.kind = *kind;
       if (Peek() == '"') input.target = Quoted();
       if (TakeWord("transient")) input.persistent = false;
+      if (TakeWord("storage")) input.storage = static_cast<int>(Int());
+      if (TakeWord("optional")) input.optional = true;
       Expect("=");
     }
     if (Peek() != '%') {
@@ -224,6 +226,10 @@ class Parser : public TextReader {
     input.value = Define(name, type);
     input.value->result = static_cast<uint32_t>(graph.inputs.size() - 1);
     if (top && !annotated) input.target = input.value->name;
+    if (Take("=")) {
+      Expect("tensor");
+      input.data = ParseTensor();
+    }
   }
 
   void ParseOutput(Graph& graph, bool top) {
@@ -234,6 +240,7 @@ class Parser : public TextReader {
       at_ += word.size();
       output.kind = *kind;
       if (Peek() == '"') output.target = Quoted();
+      if (TakeWord("storage")) output.storage = Quoted();
       Expect("=");
     }
     output.value = ParseArg();
@@ -315,8 +322,21 @@ class Parser : public TextReader {
     for (const Arg& arg : node.args)  // nothing follows from what is not known
       if (Value* const* value = std::get_if<Value*>(&arg); value && *value && !(*value)->type.ranked) return;
     const std::vector<Type> types = InferTypes(context_, *node.op, node.args);
-    for (size_t i = 0; i < types.size() && i < results.size(); ++i)
-      if (!results[i].typed) results[i].type = types[i];
+    for (size_t i = 0; i < results.size(); ++i) {
+      if (results[i].typed) continue;
+      if (i < types.size()) results[i].type = types[i];
+      else if (const Value* written = WrittenAs(node, i)) results[i].type = written->type;
+    }
+  }
+
+  // The argument that a result is: of add_(%x, %y) it is %x.
+  const Value* WrittenAs(const Node& node, size_t result) {
+    if (result >= node.op->results.size() || !node.op->results[result].alias) return nullptr;
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      const ArgSchema& schema = node.op->args[i];
+      if (Value* const* value = std::get_if<Value*>(&node.args[i]); value && schema.writes && schema.alias == node.op->results[result].alias) return *value;
+    }
+    return nullptr;
   }
 
   std::vector<Arg> ParseArgs(const OpSchema& op) {
@@ -426,14 +446,14 @@ class Parser : public TextReader {
     return list;
   }
 
-  Arg ParseTensor() {
+  const TensorData* ParseTensor() {
     TensorData* data = context_.arena.New<TensorData>();
     if (Peek() == '"') data->name = Quoted();
     const std::string_view word = PeekWord();
     const auto dtype = DTypeFromName(word);
     if (!dtype) {
       Fail("expected a dtype");
-      return {};
+      return data;
     }
     at_ += word.size();
     data->dtype = *dtype;
@@ -455,7 +475,7 @@ class Parser : public TextReader {
     } else {
       ParseElements(*data);
     }
-    return static_cast<const TensorData*>(data);
+    return data;
   }
 
   std::span<const std::byte> ParseHex() {

@@ -182,31 +182,36 @@ class Printer {
     out_ += ')';
   }
 
+  void PrintKind(std::string_view word, std::string_view target) {
+    out_ += word;
+    if (target.empty()) return;
+    out_ += ' ';
+    AppendQuoted(out_, target);
+  }
+
   void PrintInput(const GraphInput& input, int indent) {
     const bool top = indent == 0;
-    const bool usual = input.value && input.kind == (top ? InputKind::User : InputKind::Plain) &&
-                       input.target == (top ? input.value->name : std::string_view());
-    if (input.value) NameOf(*input.value);
-    if (!usual || (top && names_[input.value->id] != input.target)) {
-      out_ += InputKindWord(input.kind);
-      if (!input.target.empty()) {
-        out_ += ' ';
-        AppendQuoted(out_, input.target);
-      }
+    const std::string_view usual_target = top && input.value ? std::string_view(input.value->name) : std::string_view();
+    const bool usual = input.value && input.kind == (top ? InputKind::User : InputKind::Plain) && input.target == usual_target && input.persistent &&
+                       input.storage < 0 && !input.optional;
+    if (!usual || (top && NameOf(*input.value) != input.target)) {
+      PrintKind(InputKindWord(input.kind), input.target);
       if (!input.persistent) out_ += " transient";
+      if (input.storage >= 0) out_ += fmt::format(" storage {}", input.storage);
+      if (input.optional) out_ += " optional";
       out_ += " = ";
     }
-    if (input.value) Define(*input.value);
-    else PrintArg(input.constant, indent);
+    if (!input.value) return PrintArg(input.constant, indent);
+    Define(*input.value);
+    if (!options_.data || !input.data) return;
+    out_ += " = ";
+    PrintTensor(*input.data);
   }
 
   void PrintOutput(const GraphOutput& output, int indent) {
-    if (output.kind != (indent == 0 ? OutputKind::User : OutputKind::Plain) || !output.target.empty()) {
-      out_ += OutputKindWord(output.kind);
-      if (!output.target.empty()) {
-        out_ += ' ';
-        AppendQuoted(out_, output.target);
-      }
+    if (output.kind != (indent == 0 ? OutputKind::User : OutputKind::Plain) || !output.target.empty() || !output.storage.empty()) {
+      PrintKind(OutputKindWord(output.kind), output.target);
+      if (!output.storage.empty()) PrintKind(" storage", output.storage);
       out_ += " = ";
     }
     PrintArg(output.value, indent);

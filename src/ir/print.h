@@ -9,7 +9,8 @@
 //
 // Arguments stand in schema order; defaults at the end are left out; keyword-only ones have their name. A type is dtype[sizes], then
 // {strides} where they are not row-major and @offset where it is not 0; int(u0), float(..), bool(..) is a number; `_` a result that is None.
-// The inputs of the outermost graph are the user's unless they say otherwise, those of sub-graphs are plain.
+// The inputs of the outermost graph are the user's unless they say otherwise, those of sub-graphs are plain. More that is said of inputs:
+// `transient` a buffer that is not saved, `storage 3` inputs with the same number share memory, `optional` an initializer that may be fed.
 #pragma once
 
 #include <string>
@@ -22,6 +23,7 @@ namespace pt2onnx {
 struct PrintOptions {
   bool types = true;
   bool lines = false;  // end a node's line with the place in the user's program
+  bool data = false;   // the contents of inputs that have any: `%w: f32[2] = tensor f32[2] [1., 2.]`
 };
 
 std::string Print(Context& context, const Graph& graph, const PrintOptions& options = {});

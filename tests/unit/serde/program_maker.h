@@ -29,7 +29,7 @@ inline std::string Joined(const std::vector<std::string>& items) {
 }
 
 // What stands in a file. Names of sizes are given as "name": {record}.
-struct TestGraph {
+struct JsonGraph {
   std::vector<std::string> inputs, nodes, outputs, tensors;
   std::vector<std::string> ints = {}, floats = {}, bools = {}, objects = {};
 
@@ -66,8 +66,8 @@ inline std::string NodeJson(std::string_view target, const std::vector<std::stri
 }
 
 // Specs that are left out make every input and output the user's.
-struct TestProgram {
-  TestGraph graph;
+struct JsonProgram {
+  JsonGraph graph;
   std::vector<std::string> input_specs = {}, output_specs = {};
   std::vector<std::string> ranges = {};
   std::string in_spec = "", forward_args = "";

@@ -15,15 +15,15 @@ using testing::StartsWith;
 
 constexpr const char* kS0 = "Symbol('s0', positive=True, integer=True)";
 
-TestGraph OneNode(std::string target, std::vector<std::string> inputs, std::vector<std::string> sizes = {"2", "3"}) {
+JsonGraph OneNode(std::string target, std::vector<std::string> inputs, std::vector<std::string> sizes = {"2", "3"}) {
   return {.inputs = {Tensor("x")}, .nodes = {NodeJson(target, inputs, {Tensor("y")})}, .outputs = {Tensor("y")}, .tensors = {Meta("x", sizes), Meta("y", sizes)}};
 }
-std::string Text(const TestGraph& graph) { return ReadText(TestProgram{.graph = graph}.Json()); }
+std::string Text(const JsonGraph& graph) { return ReadText(JsonProgram{.graph = graph}.Json()); }
 
 TEST(ReadProgram, ArgumentsAreInSchemaOrderWithDefaultsFilled) {
-  const TestGraph graph = OneNode("torch.ops.aten.add.Tensor", {Named("other", R"({"as_int": 2})"), Named("self", Tensor("x"))});
+  const JsonGraph graph = OneNode("torch.ops.aten.add.Tensor", {Named("other", R"({"as_int": 2})"), Named("self", Tensor("x"))});
   Context context;
-  Result<Program> program = ReadJson(context, TestProgram{.graph = graph}.Json());
+  Result<Program> program = ReadJson(context, JsonProgram{.graph = graph}.Json());
   ASSERT_TRUE(program) << program.error().message;
   const Node& node = *program->graph->nodes[0];
   EXPECT_EQ(node.op->name, "aten::add.Tensor");
@@ -57,7 +57,7 @@ TEST(ReadProgram, NumbersAreWhatTheSchemaSays) {
 }
 
 TEST(ReadProgram, SizesAreExpressionsAndNodesThatComputeThemVanish) {
-  const TestGraph graph{
+  const JsonGraph graph{
       .inputs = {Tensor("x")},
       .nodes = {NodeJson("torch.ops.aten.sym_size.int", {Named("self", Tensor("x")), Named("dim", R"({"as_int": 0})")}, {R"({"as_sym_int": {"as_name": "n"}})"}),
                 NodeJson("_operator.mul", {Named("a", R"({"as_sym_int": {"as_name": "n"}})"), Named("b", R"({"as_int": 2})")}, {R"({"as_sym_int": {"as_name": "m"}})"}),
@@ -66,7 +66,7 @@ TEST(ReadProgram, SizesAreExpressionsAndNodesThatComputeThemVanish) {
       .outputs = {Tensor("y"), R"({"as_sym_int": {"as_name": "m"}})"},
       .tensors = {Meta("x", {kS0, "4"}), Meta("y", {fmt::format("Mul(Integer(2), {})", kS0), "2"})},
       .ints = {SymRecord("n", kS0), SymRecord("m", fmt::format("Mul(Integer(2), {})", kS0))}};
-  EXPECT_EQ(ReadText(TestProgram{.graph = graph, .ranges = {R"("s0": {"min_val": 2, "max_val": 64})"}}.Json()),
+  EXPECT_EQ(ReadText(JsonProgram{.graph = graph, .ranges = {R"("s0": {"min_val": 2, "max_val": 64})"}}.Json()),
             "graph(%x: f32[s0, 4]) where 2 <= s0 <= 64 {\n"
             "  %y: f32[2*s0, 2] = aten::view(%x, [2*s0, 2])\n"
             "  return %y, 2*s0\n"
@@ -78,7 +78,7 @@ TEST(ReadProgram, InfixOfTorch25) {
 }
 
 TEST(ReadProgram, ItemDefinesItsSymbol) {
-  const TestGraph graph{
+  const JsonGraph graph{
       .inputs = {Tensor("x")},
       .nodes = {NodeJson("torch.ops.aten.item.default", {Named("self", Tensor("x"))}, {R"({"as_sym_int": {"as_name": "item"}})"}),
                 NodeJson("torch.ops.aten.zeros.default",
@@ -91,13 +91,13 @@ TEST(ReadProgram, ItemDefinesItsSymbol) {
 }
 
 TEST(ReadProgram, SizeAmongTensorsOfAHigherOrderOp) {
-  const TestGraph body{.inputs = {R"({"as_sym_int": {"as_name": "n"}})", Tensor("x")},
+  const JsonGraph body{.inputs = {R"({"as_sym_int": {"as_name": "n"}})", Tensor("x")},
                        .nodes = {NodeJson("torch.ops.aten.add.Tensor", {Named("self", Tensor("x")), Named("other", R"({"as_sym_int": {"as_name": "n"}})")}, {Tensor("a")})},
                        .outputs = {Tensor("a")},
                        .tensors = {Meta("x", {kS0}), Meta("a", {kS0})},
                        .ints = {SymRecord("n", kS0)}};
   const std::string graph_arg = fmt::format(R"({{"as_graph": {{"name": "g", "graph": {}}}}})", body.Json());
-  const TestGraph graph{.inputs = {Tensor("p"), Tensor("x")},
+  const JsonGraph graph{.inputs = {Tensor("p"), Tensor("x")},
                         .nodes = {NodeJson("torch.ops.higher_order.cond",
                                            {Named("", Tensor("p")), Named("", graph_arg), Named("", graph_arg), Named("", R"({"as_tensors": [{"name": "n"}, {"name": "x"}]})")},
                                            {R"({"as_tensors": [{"name": "y"}]})"})},  // one-tuple of torch 2.6
@@ -119,8 +119,8 @@ TEST(ReadProgram, SizeAmongTensorsOfAHigherOrderOp) {
 }
 
 TEST(ReadProgram, OperandsThatStandLooseAreGathered) {
-  const TestGraph body{.inputs = {Tensor("a"), Tensor("b")}, .nodes = {}, .outputs = {Tensor("b")}, .tensors = {Meta("a", {"2"}), Meta("b", {"2"})}};
-  const TestGraph graph{.inputs = {Tensor("x"), Tensor("y")},
+  const JsonGraph body{.inputs = {Tensor("a"), Tensor("b")}, .nodes = {}, .outputs = {Tensor("b")}, .tensors = {Meta("a", {"2"}), Meta("b", {"2"})}};
+  const JsonGraph graph{.inputs = {Tensor("x"), Tensor("y")},
                         .nodes = {NodeJson("torch.ops.higher_order.wrap_with_set_grad_enabled",
                                            {Named("", R"({"as_bool": false})"), Named("", fmt::format(R"({{"as_graph": {{"name": "", "graph": {}}}}})", body.Json())),
                                             Named("", Tensor("x")), Named("", Tensor("y"))},
@@ -131,7 +131,7 @@ TEST(ReadProgram, OperandsThatStandLooseAreGathered) {
 }
 
 TEST(ReadProgram, Signature) {
-  TestProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))})};
+  JsonProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))})};
   program.graph.inputs = {Tensor("p_w"), Tensor("b_n"), Tensor("c_t"), Tensor("x"), R"({"as_int": 3})", R"({"as_sym_int": {"as_name": "n"}})", Tensor("scale"), Tensor("obj")};
   program.graph.inputs.back() = R"({"as_custom_obj": {"name": "obj", "class_fqn": "q.Q"}})";
   for (const char* name : {"p_w", "b_n", "c_t", "scale"}) program.graph.tensors.push_back(Meta(name, {"1"}));
@@ -167,20 +167,20 @@ TEST(ReadProgram, Signature) {
 }
 
 TEST(ReadProgram, SparseIsOpaque) {
-  TestProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))})};
+  JsonProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))})};
   program.graph.tensors[0] = Meta("x", {"2", "3"}, {"0", "0"}, 7, 1);
   EXPECT_THAT(ReadText(program.Json()), HasSubstr("%x: opaque f32[2, 3]{0, 0}"));
 }
 
 TEST(ReadProgram, RangesOfExpressionsAndWithoutEnd) {
-  TestProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))}, {"2*s6 + 1"})};
+  JsonProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))}, {"2*s6 + 1"})};
   program.ranges = {R"("2*s6 + 1": {"min_val": 5, "max_val": 9})", R"("s6": {"min_val": 0, "max_val": null})",
                     R"("u0": {"min_val": -Infinity, "max_val": 9223372036854775809})"};
   EXPECT_THAT(ReadText(program.Json()), HasSubstr("where 5 <= 2*s6 + 1 <= 9, 0 <= s6 {"));
 }
 
 TEST(ReadProgram, SchemaOfAnUnknownOpGrowsWithItsUses) {
-  TestGraph graph = OneNode("torch.ops.my.f.default", {Named("x", Tensor("x"))});
+  JsonGraph graph = OneNode("torch.ops.my.f.default", {Named("x", Tensor("x"))});
   graph.nodes.push_back(NodeJson("torch.ops.my.f.default", {Named("x", Tensor("y")), Named("k", R"({"as_int": 2})")}, {Tensor("z")}));
   graph.tensors.push_back(Meta("z", {"1"}));
   const std::string text = Text(graph);
@@ -198,7 +198,7 @@ TEST(ReadProgram, SchemaOfAnUnknownOpGrowsWithItsUses) {
 }
 
 TEST(ReadProgram, AutoFunctionalizedIsACallOnClones) {
-  TestGraph graph = OneNode("torch.ops.higher_order.auto_functionalized_v2",
+  JsonGraph graph = OneNode("torch.ops.higher_order.auto_functionalized_v2",
                             {Named("", R"({"as_operator": "torch.ops.my.mut.default"})"), Named("k", R"({"as_float": 2.0})"), Named("_x_base_index", R"({"as_int": 0})"),
                              Named("_x_slice_dim", R"({"as_int": 0})"), Named("_x_slice_start", R"({"as_int": 1})"), Named("_x_slice_end", R"({"as_int": 2})"),
                              Named("_all_bases", R"({"as_tensors": [{"name": "x"}]})")});
@@ -220,14 +220,14 @@ TEST(ReadProgram, ErrorsSayWhereAndWhat) {
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", x), Named("what", x)})), HasSubstr("argument what: aten::relu has no place for it"));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", R"({"as_new": 1})")})), HasSubstr("E0207"));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", x)}, {"Nonsense(("})), StartsWith("E0205"));
-  TestProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", x)})};
+  JsonProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", x)})};
   program.graph.nodes.push_back(program.graph.nodes[0]);
   EXPECT_THAT(ReadText(program.Json()), HasSubstr("%y is defined twice"));
 }
 
 TEST(ReadProgram, OtherSchemaVersionsAreNoted) {
   Context context;
-  TestProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))}), .schema_version = R"({"major": 9, "minor": 1})"};
+  JsonProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))}), .schema_version = R"({"major": 9, "minor": 1})"};
   ASSERT_TRUE(ReadJson(context, program.Json()));
   ASSERT_EQ(context.diagnostics.warnings().size(), 1u);
   EXPECT_EQ(context.diagnostics.warnings()[0].code, "W0201");
@@ -235,8 +235,8 @@ TEST(ReadProgram, OtherSchemaVersionsAreNoted) {
 
 // Every value of a whole program replaced by another kind of value: an error or a program, never a crash.
 TEST(ReadProgram, AnyValueMayBeAnythingElse) {
-  const TestGraph body{.inputs = {Tensor("a")}, .nodes = {}, .outputs = {Tensor("a")}, .tensors = {Meta("a", {kS0, "2"})}};
-  TestProgram program{
+  const JsonGraph body{.inputs = {Tensor("a")}, .nodes = {}, .outputs = {Tensor("a")}, .tensors = {Meta("a", {kS0, "2"})}};
+  JsonProgram program{
       .graph = {.inputs = {Tensor("p_w"), Tensor("x")},
                 .nodes = {NodeJson("torch.ops.aten.view.default", {Named("self", Tensor("x")), Named("size", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 2}]})")}, {Tensor("y")}),
                           NodeJson("torch.ops.higher_order.wrap_with_set_grad_enabled",

@@ -3,16 +3,19 @@
 namespace pt2onnx {
 
 void ActivationRules(Rules<Onnx>& r);
+void AttentionRules(Rules<Onnx>& r);
 void BitwiseRules(Rules<Onnx>& r);
 void CompareRules(Rules<Onnx>& r);
 void ConvRules(Rules<Onnx>& r);
 void CreationRules(Rules<Onnx>& r);
 void CumulativeRules(Rules<Onnx>& r);
 void DistanceRules(Rules<Onnx>& r);
+void DropoutRules(Rules<Onnx>& r);
 void HopRules(Rules<Onnx>& r);
 void IndexRules(Rules<Onnx>& r);
 void JoinRules(Rules<Onnx>& r);
 void LinalgRules(Rules<Onnx>& r);
+void LossRules(Rules<Onnx>& r);
 void NormRules(Rules<Onnx>& r);
 void PadRules(Rules<Onnx>& r);
 void PointwiseRules(Rules<Onnx>& r);
@@ -27,16 +30,19 @@ void SortRules(Rules<Onnx>& r);
 Rules<Onnx> LoweringRules() {
   Rules<Onnx> r;
   ActivationRules(r);
+  AttentionRules(r);
   BitwiseRules(r);
   CompareRules(r);
   ConvRules(r);
   CreationRules(r);
   CumulativeRules(r);
   DistanceRules(r);
+  DropoutRules(r);
   HopRules(r);
   IndexRules(r);
   JoinRules(r);
   LinalgRules(r);
+  LossRules(r);
   NormRules(r);
   PadRules(r);
   PointwiseRules(r);

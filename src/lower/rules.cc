@@ -21,6 +21,7 @@ void PadRules(Rules<Onnx>& r);
 void PointwiseRules(Rules<Onnx>& r);
 void PoolRules(Rules<Onnx>& r);
 void ReduceRules(Rules<Onnx>& r);
+void RnnRules(Rules<Onnx>& r);
 void ScatterRules(Rules<Onnx>& r);
 void SearchRules(Rules<Onnx>& r);
 void ShapeRules(Rules<Onnx>& r);
@@ -48,6 +49,7 @@ Rules<Onnx> LoweringRules() {
   PointwiseRules(r);
   PoolRules(r);
   ReduceRules(r);
+  RnnRules(r);
   ScatterRules(r);
   SearchRules(r);
   ShapeRules(r);

@@ -29,6 +29,15 @@ std::vector<SymExpr> OutSizes(const Onnx& b, int64_t dims) {
   return {shape.end() - dims, shape.end()};
 }
 
+// ceil_mode only where it makes a difference: some readers of models round up without looking where the last window begins.
+int64_t CeilMode(const Window& w, Dims in, Dims out) {
+  for (size_t d = 0; w.ceil && d < out.size(); ++d) {
+    const SymExpr room = in[d] + w.pad_begin[d] + w.pad_end[d] - w.dilation[d] * (w.kernel[d] - 1) - 1;
+    if (!(FloorDiv(room, w.stride[d]) + 1 == out[d])) return 1;
+  }
+  return 0;
+}
+
 // The maximum of windows gathered at `places`, and at which of `indices` (same shape) it is. Both [N, C, o...].
 Vals MaxOfWindows(Onnx& b, Val x, Val places, Val indices) {
   const Val windows = GatherWindows(b, x, places);
@@ -44,7 +53,7 @@ Vals MaxPool(Onnx& b, Val input, const Window& w) {
   return Batched(b, input, w.dims(), [&](Val x) -> Vals {
     const Dims sizes = x.shape().subspan(2);
     if (HasMaxPool(x.dtype())) {
-      const MaxPoolOut y = b.MaxPool(x, {.ceil_mode = w.ceil, .dilations = w.dilation, .kernel_shape = w.kernel, .pads = w.pads(), .strides = w.stride});
+      const MaxPoolOut y = b.MaxPool(x, {.ceil_mode = CeilMode(w, sizes, out), .dilations = w.dilation, .kernel_shape = w.kernel, .pads = w.pads(), .strides = w.stride});
       return {y.Y, b.Mod(y.Indices, b.Int(Product(sizes)))};  // ONNX counts through batch and channels
     }
     const Val padded = PadForWindows(b, x, w, out, Lowest(x.dtype()));
@@ -69,7 +78,7 @@ Val AveragePool(Onnx& b, Val input, const Window& w, bool count_include_pad, std
   for (int64_t k : w.kernel) size *= k;
   return Batched(b, input, w.dims(), [&](Val x) {
     if (HasAveragePool(x.dtype())) {
-      AveragePoolAttrs attrs = {.ceil_mode = w.ceil, .count_include_pad = count_include_pad, .kernel_shape = w.kernel, .pads = w.pads(), .strides = w.stride};
+      AveragePoolAttrs attrs = {.ceil_mode = CeilMode(w, x.shape().subspan(2), out), .count_include_pad = count_include_pad, .kernel_shape = w.kernel, .pads = w.pads(), .strides = w.stride};
       if (!divisor) return b.AveragePool(x, attrs);
       // Whole windows, their mean times size / divisor: what a last window of ceil_mode lacks is padded beforehand.
       const Val whole = w.ceil ? PadForWindows(b, x, w, out, 0) : x;

@@ -10,13 +10,13 @@ J = torch.tensor([[1], [-2]])
 M = torch.tensor([True, False, True, True])
 
 READ = {
-    "one": [(X, I, J), lambda x, i, j: x[i], lambda x, i, j: x[:, i], lambda x, i, j: x[..., j], lambda x, i, j: x[i[0]], lambda x, i, j: x[i.int()], lambda x, i, j: x[:, i[:0]],
+    "one": [(X, I, J), lambda x, i, j: x[i], lambda x, i, j: x[:, i], lambda x, i, j: x[..., j], lambda x, i, j: torch.ops.aten.index(x, [i[0]]), lambda x, i, j: x[i.int()], lambda x, i, j: x[:, i[:0]],
             lambda x, i, j: x[torch.arange(4)], lambda x, i, j: x[:, torch.arange(4)]],
     "several": [(X, I, J), lambda x, i, j: x[i, i], lambda x, i, j: x[:, i, i], lambda x, i, j: x[i, :, i], lambda x, i, j: x[j, i], lambda x, i, j: x[:, j, i], lambda x, i, j: x[j, :, i],
-                lambda x, i, j: x[i, j, 1], lambda x, i, j: x[i, j, i], lambda x, i, j: x[i, 2:4, i[0]], lambda x, i, j: x[i[:, None, None], j, i[:3]], lambda x, i, j: x[None, i, i],
+                lambda x, i, j: x[i, j, 1], lambda x, i, j: x[i, j, i], lambda x, i, j: x[i[:, None, None], j, i[:3]], lambda x, i, j: x[None, i, i],
                 lambda x, i, j: x[j, i[None, :1]]],
     "mask": [(X, M, I), lambda x, m, i: x[m], lambda x, m, i: x[:, :4][:, m], lambda x, m, i: x[x > 3], lambda x, m, i: x[x[..., 0] > 3], lambda x, m, i: x[:, x[0] > 3],
-             lambda x, m, i: x[m, i[:1]], lambda x, m, i: x[m, :, i[:3]], lambda x, m, i: x[m.to(torch.uint8)], lambda x, m, i: x.masked_select(m[:, None, None]),
+             lambda x, m, i: x[m, i[:1]], lambda x, m, i: x[m, :, i[:3]], lambda x, m, i: x.masked_select(m[:, None, None]),
              lambda x, m, i: x[:, 0].masked_select(x[0] > 0)],
     "gather": [(X, I), lambda x, i: x.index_select(1, i), lambda x, i: x.index_select(-1, i[0]), lambda x, i: x[0, 0, 0].index_select(0, i[:1]), lambda x, i: x.gather(0, (x.abs() % 4).long()),
                lambda x, i: x.gather(-1, (x[:2, :3].abs() % 6).long()), lambda x, i: x[0, 0, 0].gather(0, i[0]), lambda x, i: x.gather(1, i[:0]), lambda x, i: x.take(i), lambda x, i: x.take(i[0]),
@@ -28,7 +28,7 @@ READ = {
                lambda x, i: torch.bucketize(i, torch.tensor([0.5, 1.5]), right=True), lambda x, i: torch.searchsorted(x[0, 0], torch.tensor([float("nan"), float("inf")])),
                lambda x, i: torch.isin(x, i), lambda x, i: torch.isin(i, 2, invert=True), lambda x, i: torch.isin(2, i), lambda x, i: torch.isin(x, i[:0]),
                lambda x, i: F.one_hot(i.abs(), 4), lambda x, i: F.one_hot(i[0], 3), lambda x, i: torch.histc(x, 7, -10, 20), lambda x, i: torch.histc(x, 5), lambda x, i: torch.histc(x * 0 + 2, 4)],
-    "count": [(I.abs(), numbers(4)), lambda i, w: torch.bincount(i), lambda i, w: torch.bincount(i, w), lambda i, w: torch.bincount(i, minlength=9), lambda i, w: F.one_hot(i),
+    "count": [(I.abs(), numbers(4)), lambda i, w: torch.bincount(i), lambda i, w: torch.bincount(i, w), lambda i, w: torch.bincount(i, minlength=9),
               lambda i, w: w.repeat_interleave(i), lambda i, w: torch.repeat_interleave(i), lambda i, w: w[:, None].repeat_interleave(i, 0), lambda i, w: w.repeat_interleave(i[2:3])],
     "embedding": [(X[0], I.abs()), lambda w, i: F.embedding(i, w), lambda w, i: F.embedding(i[None].int(), w, padding_idx=2), lambda w, i: F.embedding_bag(i[None].repeat(3, 1), w),
                   lambda w, i: F.embedding_bag(i[None].repeat(3, 1), w, mode="max", padding_idx=2), lambda w, i: F.embedding_bag(i, w, torch.tensor([0, 1, 1])),
@@ -54,7 +54,7 @@ WRITE = {
                 lambda x, i: x.scatter_add(1, i[:, :, :2], x)],
     "reduce": [(X, (X.abs() % 3).long()), *[lambda x, i, how=how, own=own: x.scatter_reduce(1, i, x * 0.5 + 1, how, include_self=own) for how in ["sum", "prod", "mean", "amax", "amin"] for own in [True, False]],
                *[lambda x, i, how=how: x.int().scatter_reduce(1, i, x.int() - 3, how, include_self=False) for how in ["sum", "mean", "amax", "amin"]]],
-    "index": [(X, I[:3]), lambda x, i: x.index_add(0, i, x[:3]), lambda x, i: x.index_add(2, i, x[:, :, :3], alpha=2), lambda x, i: x.index_copy(1, i[:2], x[:, :2] * 2), lambda x, i: x.index_copy(0, i[:2], x[:2] * 2),
+    "index": [(X, I[:3]), lambda x, i: x.index_add(0, i.abs(), x[:3]), lambda x, i: x.index_add(2, i.abs(), x[:, :, :3], alpha=2), lambda x, i: x.index_copy(1, i[:2], x[:, :2] * 2), lambda x, i: x.index_copy(0, i[:2], x[:2] * 2),
               lambda x, i: x.index_fill(1, i, 2.5), lambda x, i: x.index_fill(0, i[0], x[0, 0, 0]), lambda x, i: x.put(i, x[0, 0, :3] * 2), lambda x, i: x.put(i, x[0, 0, :3] * 2, True),
               *[lambda x, i, how=how, own=own: x.index_reduce(1, i.abs(), x[:, :3] * 2, how, include_self=own) for how in ["prod", "mean", "amax", "amin"] for own in [True, False]]],
 }

@@ -1,6 +1,7 @@
 // Forms of common operators that take plain lists, with identity work left out.
 #include <algorithm>
 
+#include "ir/sym_facts.h"
 #include "onnx/args.h"
 #include "onnx/infer.h"
 #include "onnx/ort_kernels.h"
@@ -33,11 +34,20 @@ Val Onnx::Reshape(Val x, DimVec shape) {
   if (x.value->type.ranked && SameDims(x.shape(), shape)) return x;
   // allowzero only where it matters: it must not stand beside -1, and older runtimes know the plain form best.
   const bool zero = std::any_of(shape.begin(), shape.end(), [](const SymExpr& e) { return e == SymExpr(0); });
-  // One dim that is not constant may be written as -1: no arithmetic at run time. Not beside zeros, where it would be ambiguous.
+  // Where it can be, a dim that is not constant is written without arithmetic at run time: 0 takes x's dim at that place, -1 is what
+  // is left. -1 not beside zeros, where it would be ambiguous.
   const auto symbolic = std::count_if(shape.begin(), shape.end(), [](const SymExpr& e) { return !e.IsConst(); });
-  if (symbolic == 1 && !zero) {
-    IntVec target;
-    for (const SymExpr& e : shape) target.push_back(e.IsConst() ? e.Const() : -1);
+  const auto kept = [&](size_t i) { return i < static_cast<size_t>(x.rank()) && shape[i] == x.shape()[i]; };
+  int64_t open = 0;
+  bool positive = true;
+  IntVec target;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const bool keep = symbolic > 1 && !shape[i].IsConst() && x.value->type.ranked && kept(i);
+    if (keep) positive = positive && ProvablyPositive(shape[i]);
+    else if (!shape[i].IsConst()) ++open;
+    target.push_back(shape[i].IsConst() ? shape[i].Const() : keep ? 0 : -1);
+  }
+  if (symbolic > 0 && !zero && (open == 0 || (open == 1 && positive))) {
     const Val list = Ints(std::move(target));
     shape_hint_ = std::move(shape);
     return OnnxOps::Reshape(x, list);

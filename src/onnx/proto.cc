@@ -226,8 +226,10 @@ void ProtoEncoder::EncodeValueInfo(pbf_writer& graph, uint32_t field, const Valu
 }
 
 void ProtoEncoder::ValueInfos(pbf_writer& graph, const Graph& from) {
-  for (const GraphInput& input : from.inputs)
-    if (input.value && (!input.data || input.optional)) EncodeValueInfo(graph, kGraphInput, *input.value);
+  // What must be fed comes before what has a default.
+  for (const bool has_default : {false, true})
+    for (const GraphInput& input : from.inputs)
+      if (input.value && (has_default ? input.data && input.optional : !input.data)) EncodeValueInfo(graph, kGraphInput, *input.value);
   std::set<const Value*> outputs;
   for (const GraphOutput& output : from.outputs) {
     const Value* value = std::get<Value*>(output.value);

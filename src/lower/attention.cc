@@ -90,13 +90,6 @@ OptVals FusedRule(Onnx& b, const Op& op) {
   return WithTail(b, Attend(b, r));
 }
 
-// softmax, but 0 where a row is -infinity everywhere.
-Val SafeSoftmax(Onnx& b, Val x, int64_t dim) {
-  if (x.IsScalar()) return b.Softmax(b.Unsqueeze(x, {0}));
-  const Val masked = b.Equal(b.ReduceMax(x, {dim}, true), b.Constant(-INFINITY, x.dtype()));
-  return b.Where(masked, b.Constant(0, x.dtype()), b.Softmax(x, {.axis = Axis(dim, x.rank())}));
-}
-
 // ---- Multi-head attention -----------------------------------------------------------------------------------------------------------
 
 Val Project(Onnx& b, Val x, Val weight, Val bias) { return b.MatMul(x, b.Transpose(weight, {1, 0})) + bias; }
@@ -159,9 +152,6 @@ void AttentionRules(Rules<Onnx>& r) {
   r.On<FusedRule<aten::_scaled_dot_product_efficient_attention>>();
   r.On<FusedRule<aten::_scaled_dot_product_cudnn_attention>>();
   r.On<FusedRule<aten::_scaled_dot_product_fused_attention_overrideable>>();
-  r.On([](Onnx& b, const aten::_safe_softmax& op) {
-    return SafeSoftmax(b, op.dtype ? b.Cast(op.self, *op.dtype) : op.self, op.dim);
-  });
 
   r.On([](Onnx& b, const aten::_native_multi_head_attention& op) -> OptVals {
     const MultiHead out = MultiHeadAttention(b, op.query, op.key, op.value, op.num_head, op.qkv_weight, op.qkv_bias, op.proj_weight, op.proj_bias,

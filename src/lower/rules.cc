@@ -4,6 +4,7 @@ namespace pt2onnx {
 
 void ActivationRules(Rules<Onnx>& r);
 void AttentionRules(Rules<Onnx>& r);
+void BesselRules(Rules<Onnx>& r);
 void BitwiseRules(Rules<Onnx>& r);
 void CompareRules(Rules<Onnx>& r);
 void ConvRules(Rules<Onnx>& r);
@@ -19,6 +20,7 @@ void LossRules(Rules<Onnx>& r);
 void NormRules(Rules<Onnx>& r);
 void PadRules(Rules<Onnx>& r);
 void PointwiseRules(Rules<Onnx>& r);
+void PolynomialRules(Rules<Onnx>& r);
 void PoolRules(Rules<Onnx>& r);
 void ReduceRules(Rules<Onnx>& r);
 void RnnRules(Rules<Onnx>& r);
@@ -27,11 +29,13 @@ void SearchRules(Rules<Onnx>& r);
 void ShapeRules(Rules<Onnx>& r);
 void SliceRules(Rules<Onnx>& r);
 void SortRules(Rules<Onnx>& r);
+void SpecialRules(Rules<Onnx>& r);
 
 Rules<Onnx> LoweringRules() {
   Rules<Onnx> r;
   ActivationRules(r);
   AttentionRules(r);
+  BesselRules(r);
   BitwiseRules(r);
   CompareRules(r);
   ConvRules(r);
@@ -47,6 +51,7 @@ Rules<Onnx> LoweringRules() {
   NormRules(r);
   PadRules(r);
   PointwiseRules(r);
+  PolynomialRules(r);
   PoolRules(r);
   ReduceRules(r);
   RnnRules(r);
@@ -55,6 +60,7 @@ Rules<Onnx> LoweringRules() {
   ShapeRules(r);
   SliceRules(r);
   SortRules(r);
+  SpecialRules(r);
   return r;
 }
 

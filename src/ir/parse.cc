@@ -26,7 +26,7 @@ class Parser : public TextReader {
     Graph* graph = ParseGraph(true);
     SkipSpace();
     if (!failed() && at_ != text_.size()) Fail("expected the end");
-    if (failed()) return Error{"E0211", message(), ""};
+    if (failed()) return Error{"E0148", message(), ""};
     return graph;
   }
 

@@ -11,7 +11,7 @@
 
 namespace pt2onnx {
 
-// Errors (E0211) name line and column. The text itself is not needed after the call.
+// Errors (E0148) name line and column. The text itself is not needed after the call.
 Result<Graph*> Parse(Context& context, std::string_view text);
 
 }  // namespace pt2onnx

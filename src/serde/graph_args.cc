@@ -92,7 +92,7 @@ Arg GraphReader::Named(std::string_view text) {
   Name* name = Find(text);
   if (!name) return {};
   if (name->map == Name::kInt || name->map == Name::kFloat || name->map == Name::kBool) return Expr(name->record);
-  if (!name->value) Fail("E0204", fmt::format("%{} is used before it is defined", text));
+  if (!name->value) Fail("E0143", fmt::format("%{} is used before it is defined", text));
   return name->value;
 }
 
@@ -100,7 +100,7 @@ Value* GraphReader::Operand(const Arg& arg) {
   if (IsNone(arg)) return nullptr;
   if (Value* const* value = std::get_if<Value*>(&arg)) return *value;
   const SymExpr expr = ToSymExpr(arg);
-  if (!IsNumber(arg)) Fail("E0206", "an operand is neither a tensor nor a number");
+  if (!IsNumber(arg)) Fail("E0145", "an operand is neither a tensor nor a number");
   const OpSchema* op = context_.FindOp("sym::value");
   PT2ONNX_CHECK(op);
   Type type;
@@ -136,7 +136,7 @@ Arg GraphReader::ReadNumber(JsonValue number) {
   if (const auto x = number["as_int"].AsInt()) return *x;
   if (const auto x = number["as_float"].AsDouble()) return *x;
   if (const auto x = number["as_bool"].AsBool()) return *x;
-  Fail("E0203", "a number is neither a name nor a value");
+  Fail("E0142", "a number is neither a name nor a value");
   return {};
 }
 
@@ -155,7 +155,7 @@ Arg GraphReader::ReadNames(JsonValue list, bool nested) {
     }
     const JsonValue tensor = item["as_tensor"] ? item["as_tensor"] : item;
     const auto name = tensor["name"].AsString();
-    if (!name && !item["as_none"]) Fail("E0203", "a list of tensors holds something else");
+    if (!name && !item["as_none"]) Fail("E0142", "a list of tensors holds something else");
     values.push_back(name ? Operand(Named(*name)) : nullptr);
     if (failed()) return {};
   }
@@ -181,8 +181,8 @@ Arg GraphReader::ReadArgument(JsonValue argument) {
   const auto sole = argument.Sole();
   const std::optional<Tag> tag = sole ? FindTag(sole->key) : std::nullopt;
   if (!tag) {
-    if (sole) Fail("E0207", fmt::format("arguments of the kind \"{}\" are not known", sole->key), "the file may come from a newer torch than this version knows");
-    else Fail("E0203", "an argument is no object with one key");
+    if (sole) Fail("E0146", fmt::format("arguments of the kind \"{}\" are not known", sole->key), "the file may come from a newer torch than this version knows");
+    else Fail("E0142", "an argument is no object with one key");
     return {};
   }
   const JsonValue value = sole->value;
@@ -191,7 +191,7 @@ Arg GraphReader::ReadArgument(JsonValue argument) {
     for (const JsonValue item : value.Items()) {
       const auto element = convert(item);
       if (!element) {
-        Fail("E0203", fmt::format("an element of {} is something else", sole->key));
+        Fail("E0142", fmt::format("an element of {} is something else", sole->key));
         return {};
       }
       elements.push_back(*element);
@@ -200,7 +200,7 @@ Arg GraphReader::ReadArgument(JsonValue argument) {
   };
   const auto scalar = [&](const auto& x) -> Arg {
     if (x) return *x;
-    Fail("E0203", fmt::format("the value of {} is something else", sole->key));
+    Fail("E0142", fmt::format("the value of {} is something else", sole->key));
     return {};
   };
   switch (*tag) {
@@ -316,7 +316,7 @@ bool GraphReader::Bind(const OpSchema& op, std::span<const Input> inputs, std::v
     Arg arg = input.arg;
     const std::optional<size_t> place = PlaceOf(op, name, position++, arg, bound);
     if (!place) {
-      Fail("E0206", fmt::format("{} has no place for it", op.name), "the op was written by another version of torch, or the file is damaged");
+      Fail("E0145", fmt::format("{} has no place for it", op.name), "the op was written by another version of torch, or the file is damaged");
       return false;
     }
     const ArgSchema& schema = op.args[*place];
@@ -329,7 +329,7 @@ bool GraphReader::Bind(const OpSchema& op, std::span<const Input> inputs, std::v
     const bool fits = (IsOperandList(schema) && IsList(arg) && ToOperands(arg)) || Coerce(context_, schema, arg);
     if (!fits || bound[*place]) {
       argument_name_ = schema.name;
-      Fail("E0206", bound[*place] ? fmt::format("given twice to {}", op.name) : fmt::format("is nothing that {} takes there", op.name));
+      Fail("E0145", bound[*place] ? fmt::format("given twice to {}", op.name) : fmt::format("is nothing that {} takes there", op.name));
       return false;
     }
     args[*place] = arg;
@@ -348,7 +348,7 @@ bool GraphReader::Bind(const OpSchema& op, std::span<const Input> inputs, std::v
     } else if (IsOperandList(schema) && op.Namespace() == "hop") {
       args[i] = ValueList();
     } else if (!schema.optional && schema.type != ArgType::Generator) {
-      Fail("E0206", fmt::format("{} gets no \"{}\"", op.name, schema.name), "the op was written by another version of torch, or the file is damaged");
+      Fail("E0145", fmt::format("{} gets no \"{}\"", op.name, schema.name), "the op was written by another version of torch, or the file is damaged");
       return false;
     }
   }

@@ -49,9 +49,9 @@ void GraphReader::Fail(std::string_view code, std::string message, std::string h
 
 Graph* GraphReader::Read() {
   graph_ = context_.NewGraph();
-  if (depth_ > kDeepest) Fail("E0203", "sub-graphs are nested too deeply");
+  if (depth_ > kDeepest) Fail("E0142", "sub-graphs are nested too deeply");
   for (const std::string_view field : {"inputs", "outputs", "nodes"})
-    if (!json_[field].IsArray()) Fail("E0203", fmt::format("has no list \"{}\"", field), "the file is damaged, or not an exported program");
+    if (!json_[field].IsArray()) Fail("E0142", fmt::format("has no list \"{}\"", field), "the file is damaged, or not an exported program");
   if (failed()) return graph_;
   CollectNames();
   for (const JsonValue input : json_["inputs"].Items()) {
@@ -90,7 +90,7 @@ void GraphReader::CollectNames() {
 GraphReader::Name* GraphReader::Find(std::string_view name) {
   const auto found = names_.find(name);
   if (found != names_.end()) return &found->second;
-  Fail("E0204", fmt::format("%{} has no entry among the values of its graph", name));
+  Fail("E0143", fmt::format("%{} has no entry among the values of its graph", name));
   return nullptr;
 }
 
@@ -99,7 +99,7 @@ SymExpr GraphReader::ParseExpr(std::string_view text) {
   if (!fresh) return place->second;
   Result<SymExpr> parsed = ParseSrepr(context_.syms, text);
   if (parsed) return place->second = *parsed;
-  Fail("E0205", fmt::format("\"{}\" is no expression: {}", text, parsed.error().message));
+  Fail("E0144", fmt::format("\"{}\" is no expression: {}", text, parsed.error().message));
   return 0;
 }
 
@@ -116,12 +116,12 @@ SymExpr GraphReader::Expr(JsonValue record) {
       if (const auto x = sole->value.AsBool()) return SymExpr::Bool(*x);
     }
   }
-  Fail("E0203", "a size is neither a number nor an expression");
+  Fail("E0142", "a size is neither a number nor an expression");
   return 0;
 }
 
 Dims GraphReader::ReadDims(JsonValue list) {
-  if (!list.IsArray()) Fail("E0203", "a tensor has no list of sizes or strides");
+  if (!list.IsArray()) Fail("E0142", "a tensor has no list of sizes or strides");
   SymExpr* out = static_cast<SymExpr*>(context_.arena.Allocate(sizeof(SymExpr) * static_cast<size_t>(list.Size() + 1), alignof(SymExpr)));
   size_t n = 0;
   for (const JsonValue dim : list.Items()) new (out + n++) SymExpr(Expr(dim));
@@ -133,11 +133,11 @@ Type GraphReader::TensorType(JsonValue meta) {
   type.kind = Kind::Tensor;
   const std::optional<int64_t> code = meta["dtype"].AsInt();
   const std::optional<DType> dtype = code ? DTypeFromPt2(*code) : std::nullopt;
-  if (!code) Fail("E0203", "a tensor has no dtype");
+  if (!code) Fail("E0142", "a tensor has no dtype");
   type.dtype = dtype.value_or(DType::Unknown);
   type.shape = ReadDims(meta["sizes"]);
   type.strides = ReadDims(meta["strides"]);
-  if (!failed() && type.shape.size() != type.strides.size()) Fail("E0203", "a tensor has not as many strides as sizes");
+  if (!failed() && type.shape.size() != type.strides.size()) Fail("E0142", "a tensor has not as many strides as sizes");
   if (const JsonValue offset = meta["storage_offset"]; !offset.IsNull()) type.offset = Expr(offset);
   const bool strided = meta["layout"].IsNull() || meta["layout"].AsInt() == kStrided;
   if (!strided || !dtype) type.kind = Kind::Opaque;
@@ -162,7 +162,7 @@ Value* GraphReader::Define(std::string_view text, Node* def, size_t result, bool
   Name* name = Find(text);
   if (!name) return nullptr;
   if (name->value) {
-    Fail("E0204", fmt::format("%{} is defined twice", text));
+    Fail("E0143", fmt::format("%{} is defined twice", text));
     return nullptr;
   }
   Value* value = context_.NewValue(TypeOf(*name), text);
@@ -174,7 +174,7 @@ Value* GraphReader::Define(std::string_view text, Node* def, size_t result, bool
 void GraphReader::ReadInput(JsonValue argument) {
   GraphInput& input = graph_->inputs.emplace_back();
   const auto sole = argument.Sole();
-  if (!sole) return Fail("E0203", "an input is no argument");
+  if (!sole) return Fail("E0142", "an input is no argument");
   const std::string_view tag = sole->key;
   if (const auto name = sole->value["name"].AsString()) {
     const bool tensor = tag == "as_tensor";
@@ -226,10 +226,10 @@ std::string_view NodeName(JsonValue json, std::string_view target) {
 void GraphReader::ReadNode(JsonValue json) {
   node_name_ = argument_name_ = {};
   const auto target = json["target"].AsString();
-  if (!target) return Fail("E0203", "has no target");
+  if (!target) return Fail("E0142", "has no target");
   node_name_ = NodeName(json, *target);
   for (const std::string_view field : {"inputs", "outputs"})
-    if (!json[field].IsArray()) return Fail("E0203", fmt::format("has no list \"{}\"", field));
+    if (!json[field].IsArray()) return Fail("E0142", fmt::format("has no list \"{}\"", field));
   if (ComputesSizes(*target) && AllSymbolic(json["outputs"])) return;
 
   const std::vector<Input> inputs = ReadInputs(json["inputs"]);
@@ -271,7 +271,7 @@ void GraphReader::ReadResults(JsonValue outputs, int64_t count, Node* node) {
   for (const JsonValue output : outputs.Items()) {
     if (count-- <= 0) break;
     const auto sole = output.Sole();
-    if (!sole) return Fail("E0203", "an output is no argument");
+    if (!sole) return Fail("E0142", "an output is no argument");
     if (sole->key == "as_tensor" || sole->value.IsArray()) {
       if (sole->key == "as_none") results.push_back(nullptr);  // torch 2.5: an empty list
       else flatten(flatten, sole->value);

@@ -33,7 +33,7 @@ class ProgramReader {
   std::optional<Error> Read() {
     const JsonValue module = root_["graph_module"];
     if (!module["graph"].IsObject()) {
-      return Error{"E0201", "holds no exported program: graph_module.graph is missing", "write it with torch.export.save"};
+      return Error{"E0141", "holds no exported program: graph_module.graph is missing", "write it with torch.export.save"};
     }
     ReadVersions();
     ReadCallGraph(module["module_call_graph"]);
@@ -55,7 +55,7 @@ class ProgramReader {
     program_.torch_version = root_["torch_version"].AsString().value_or("");
     const bool known = program_.schema_major == 7 || (program_.schema_major == 8 && program_.schema_minor <= kNewestMinor);
     if (!known) {
-      diagnostics.Warn({"W0201",
+      diagnostics.Warn({"W0141",
                         fmt::format("the file has schema version {}.{}, known are 7 and 8 up to 8.{}; reading it all the same", program_.schema_major,
                                     program_.schema_minor, kNewestMinor),
                         "compare the converted model's results with PyTorch's"});
@@ -71,7 +71,7 @@ class ProgramReader {
       const RecordedRange row{expr, ReadBound(range["min_val"]), ReadBound(range["max_val"])};
       program_.ranges.push_back(row);
       const Status set = SetRange(state_.context.syms, expr, row.lo, row.hi);
-      if (!set) state_.context.diagnostics.Warn({"W0202", fmt::format("the range of \"{}\" is left out: {}", expr, set.error().message), ""});
+      if (!set) state_.context.diagnostics.Warn({"W0142", fmt::format("the range of \"{}\" is left out: {}", expr, set.error().message), ""});
     }
   }
 
@@ -94,20 +94,20 @@ class ProgramReader {
     const JsonValue inputs = signature["input_specs"], outputs = signature["output_specs"];
     Graph& graph = *program_.graph;
     if (inputs.Size() != std::ssize(graph.inputs) || outputs.Size() != std::ssize(graph.outputs)) {
-      return state_.Fail("E0208", fmt::format("graph_module.signature: has {} inputs and {} outputs, the graph {} and {}", inputs.Size(), outputs.Size(),
+      return state_.Fail("E0147", fmt::format("graph_module.signature: has {} inputs and {} outputs, the graph {} and {}", inputs.Size(), outputs.Size(),
                                               graph.inputs.size(), graph.outputs.size()),
                          "the file is damaged");
     }
     size_t i = 0;
     for (const JsonValue spec : inputs.Items()) {
       const auto sole = spec.Sole();
-      if (!sole) return state_.Fail("E0203", fmt::format("graph_module.signature.input_specs[{}]: is no object with one key", i));
+      if (!sole) return state_.Fail("E0142", fmt::format("graph_module.signature.input_specs[{}]: is no object with one key", i));
       ReadInputSpec(graph.inputs[i++], sole->key, sole->value);
     }
     i = 0;
     for (const JsonValue spec : outputs.Items()) {
       const auto sole = spec.Sole();
-      if (!sole) return state_.Fail("E0203", fmt::format("graph_module.signature.output_specs[{}]: is no object with one key", i));
+      if (!sole) return state_.Fail("E0142", fmt::format("graph_module.signature.output_specs[{}]: is no object with one key", i));
       ReadOutputSpec(graph.outputs[i++], sole->key, sole->value);
     }
     NameUserInputs();
@@ -135,10 +135,10 @@ class ProgramReader {
       return;
     }
     const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.tag == tag; });
-    if (row == std::end(kRows)) return state_.Fail("E0207", fmt::format("inputs of the kind \"{}\" are not known", tag));
+    if (row == std::end(kRows)) return state_.Fail("E0146", fmt::format("inputs of the kind \"{}\" are not known", tag));
     const auto target = spec[row->field].AsString();
     if (!target || !input.value) {
-      return state_.Fail("E0203", fmt::format("graph_module.signature.input_specs: a {} without {}", tag, input.value ? row->field : "a placeholder"));
+      return state_.Fail("E0142", fmt::format("graph_module.signature.input_specs: a {} without {}", tag, input.value ? row->field : "a placeholder"));
     }
     input.kind = row->kind;
     input.target = *target;
@@ -164,7 +164,7 @@ class ProgramReader {
         {"user_input_mutation", OutputKind::InputMutation, "user_input_name"},
     };
     const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.tag == tag; });
-    if (row == std::end(kRows)) return state_.Fail("E0207", fmt::format("outputs of the kind \"{}\" are not known", tag));
+    if (row == std::end(kRows)) return state_.Fail("E0146", fmt::format("outputs of the kind \"{}\" are not known", tag));
     output.kind = row->kind;
     if (!row->field.empty()) output.target = spec[row->field].AsString().value_or("");
   }

@@ -13,7 +13,7 @@
 
 namespace pt2onnx {
 
-// Errors E02xx. An op that no table knows is not one: it gets a schema from how it is used, so that it can be looked at.
+// Errors E014x. An op that no table knows is not one: it gets a schema from how it is used, so that it can be looked at.
 Result<Program> ReadProgram(Context& context, Archive archive);
 
 }  // namespace pt2onnx

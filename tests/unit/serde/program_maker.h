@@ -97,7 +97,7 @@ inline Result<Program> ReadJson(Context& context, const std::string& json) {
   return ReadProgram(context, std::move(*archive));
 }
 
-// The program's text, or "E0203 message".
+// The program's text, or "E0142 message".
 inline std::string ReadText(const std::string& json) {
   Context context;
   Result<Program> program = ReadJson(context, json);

@@ -211,15 +211,15 @@ TEST(ReadProgram, AutoFunctionalizedIsACallOnClones) {
 
 TEST(ReadProgram, ErrorsSayWhereAndWhat) {
   const std::string x = Tensor("x");
-  EXPECT_THAT(ReadText("{}"), StartsWith("E0201"));
+  EXPECT_THAT(ReadText("{}"), StartsWith("E0141"));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("nobody"))})),
-              HasSubstr("E0204 graph_module.graph.nodes[0] (y), argument self: %nobody has no entry"));
+              HasSubstr("E0143 graph_module.graph.nodes[0] (y), argument self: %nobody has no entry"));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("y"))})), HasSubstr("%y is used before it is defined"));
-  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {})), HasSubstr("E0206 graph_module.graph.nodes[0] (y): aten::relu gets no \"self\""));
-  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", R"({"as_string": "x"})")})), HasSubstr("E0206"));
+  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {})), HasSubstr("E0145 graph_module.graph.nodes[0] (y): aten::relu gets no \"self\""));
+  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", R"({"as_string": "x"})")})), HasSubstr("E0145"));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", x), Named("what", x)})), HasSubstr("argument what: aten::relu has no place for it"));
-  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", R"({"as_new": 1})")})), HasSubstr("E0207"));
-  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", x)}, {"Nonsense(("})), StartsWith("E0205"));
+  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", R"({"as_new": 1})")})), HasSubstr("E0146"));
+  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", x)}, {"Nonsense(("})), StartsWith("E0144"));
   JsonProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", x)})};
   program.graph.nodes.push_back(program.graph.nodes[0]);
   EXPECT_THAT(ReadText(program.Json()), HasSubstr("%y is defined twice"));
@@ -230,7 +230,7 @@ TEST(ReadProgram, OtherSchemaVersionsAreNoted) {
   JsonProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))}), .schema_version = R"({"major": 9, "minor": 1})"};
   ASSERT_TRUE(ReadJson(context, program.Json()));
   ASSERT_EQ(context.diagnostics.warnings().size(), 1u);
-  EXPECT_EQ(context.diagnostics.warnings()[0].code, "W0201");
+  EXPECT_EQ(context.diagnostics.warnings()[0].code, "W0141");
 }
 
 // Every value of a whole program replaced by another kind of value: an error or a program, never a crash.

@@ -16,14 +16,14 @@ READ = {
                 lambda x, i, j: x[i, j, 1], lambda x, i, j: x[i, j, i], lambda x, i, j: x[i[:, None, None], j, i[:3]], lambda x, i, j: x[None, i, i],
                 lambda x, i, j: x[j, i[None, :1]]],
     "mask": [(X, M, I), lambda x, m, i: x[m], lambda x, m, i: x[:, :4][:, m], lambda x, m, i: x[x > 3], lambda x, m, i: x[x[..., 0] > 3], lambda x, m, i: x[:, x[0] > 3],
-             lambda x, m, i: x[m, i[:1]], lambda x, m, i: x[m, :, i[:3]], lambda x, m, i: x.masked_select(m[:, None, None]),
-             lambda x, m, i: x[:, 0].masked_select(x[0] > 0)],
-    "gather": [(X, I), lambda x, i: x.index_select(1, i), lambda x, i: x.index_select(-1, i[0]), lambda x, i: x[0, 0, 0].index_select(0, i[:1]), lambda x, i: x.gather(0, (x.abs() % 4).long()),
+             lambda x, m, i: x[m, i[0]], lambda x, m, i: x[m, :, i[:3]], lambda x, m, i: x.masked_select(m[:, None, None]),
+             lambda x, m, i: x[:, 0].masked_select(x[:1, 0] > 0)],
+    "gather": [(X, I.abs()), lambda x, i: x.index_select(1, i), lambda x, i: x.index_select(-1, i[0]), lambda x, i: x[0, 0, 0].index_select(0, i[:1]), lambda x, i: x.gather(0, (x.abs() % 4).long()),
                lambda x, i: x.gather(-1, (x[:2, :3].abs() % 6).long()), lambda x, i: x[0, 0, 0].gather(0, i[0]), lambda x, i: x.gather(1, i[:0]), lambda x, i: x.take(i), lambda x, i: x.take(i[0]),
-               lambda x, i: x.take_along_dim(i[None, :, None], 1), lambda x, i: x.take_along_dim(i), lambda x, i: x[:, :1].take_along_dim(i[None, :, None].expand(4, 4, 6), 1)],
+               lambda x, i: x.take_along_dim(i[None, :, None], 1), lambda x, i: x.take_along_dim(i), lambda x, i: x[:, :1].take_along_dim(i[None, :, None].expand(4, 4, 6) * 0, 1)],
     "nonzero": [(X, M), lambda x, m: x.nonzero(), lambda x, m: m.nonzero(), lambda x, m: m.argwhere(), lambda x, m: (x > 2).nonzero(as_tuple=True), lambda x, m: torch.where(x > 3),
                 lambda x, m: x[0, 0, 0].nonzero(), lambda x, m: torch.nonzero_static(m, size=2), lambda x, m: torch.nonzero_static(x, size=150, fill_value=7)],
-    "search": [(X, I), lambda x, i: torch.searchsorted(x[0, 0], x[1]), lambda x, i: torch.searchsorted(x, x.flip(0), right=True), lambda x, i: torch.searchsorted(x[0, 0], 2.5),
+    "search": [(X, I), lambda x, i: torch.searchsorted(x[0, 0], x[1]), lambda x, i: torch.searchsorted(x[:2], x.flip(0)[:2], right=True), lambda x, i: torch.searchsorted(x[0, 0], 2.5),
                lambda x, i: torch.searchsorted(x[0, 0].flip(0), x[0], sorter=torch.arange(5, -1, -1), side="right", out_int32=True), lambda x, i: torch.bucketize(x, x[0, 0]),
                lambda x, i: torch.bucketize(i, torch.tensor([0.5, 1.5]), right=True), lambda x, i: torch.searchsorted(x[0, 0], torch.tensor([float("nan"), float("inf")])),
                lambda x, i: torch.isin(x, i), lambda x, i: torch.isin(i, 2, invert=True), lambda x, i: torch.isin(2, i), lambda x, i: torch.isin(x, i[:0]),
@@ -54,9 +54,9 @@ WRITE = {
                 lambda x, i: x.scatter_add(1, i[:, :, :2], x)],
     "reduce": [(X, (X.abs() % 3).long()), *[lambda x, i, how=how, own=own: x.scatter_reduce(1, i, x * 0.5 + 1, how, include_self=own) for how in ["sum", "prod", "mean", "amax", "amin"] for own in [True, False]],
                *[lambda x, i, how=how: x.int().scatter_reduce(1, i, x.int() - 3, how, include_self=False) for how in ["sum", "mean", "amax", "amin"]]],
-    "index": [(X, I[:3]), lambda x, i: x.index_add(0, i.abs(), x[:3]), lambda x, i: x.index_add(2, i.abs(), x[:, :, :3], alpha=2), lambda x, i: x.index_copy(1, i[:2], x[:, :2] * 2), lambda x, i: x.index_copy(0, i[:2], x[:2] * 2),
+    "index": [(X, I[:3].abs()), lambda x, i: x.index_add(0, i, x[:3]), lambda x, i: x.index_add(2, i, x[:, :, :3], alpha=2), lambda x, i: x.index_copy(1, i[:2], x[:, :2] * 2), lambda x, i: x.index_copy(0, i[:2], x[:2] * 2),
               lambda x, i: x.index_fill(1, i, 2.5), lambda x, i: x.index_fill(0, i[0], x[0, 0, 0]), lambda x, i: x.put(i, x[0, 0, :3] * 2), lambda x, i: x.put(i, x[0, 0, :3] * 2, True),
-              *[lambda x, i, how=how, own=own: x.index_reduce(1, i.abs(), x[:, :3] * 2, how, include_self=own) for how in ["prod", "mean", "amax", "amin"] for own in [True, False]]],
+              *[lambda x, i, how=how, own=own: x.index_reduce(1, i, x[:, :3] * 2, how, include_self=own) for how in ["prod", "mean", "amax", "amin"] for own in [True, False]]],
 }
 
 
@@ -75,7 +75,7 @@ def test_write(check_program, name):
 DYNAMIC = [lambda x, i: x[i], lambda x, i: x[:, i], lambda x, i: x[i, i], lambda x, i: x[i, :, i], lambda x, i: x[i[:, None], i], lambda x, i: x[x > 2], lambda x, i: x[x[:, 0, 0] > -9],
            lambda x, i: x.index_put((i,), x[0, 0]), lambda x, i: torch.ops.aten.index_put(x, [None, i], x[:, :1]), lambda x, i: x.index_put((x > 2,), x[0, 0, 0]),
            lambda x, i: torch.ops.aten.index_put(x, [i, None, i], x[0, :, :1].mT), lambda x, i: x.index_put((i, i), x[0, 0, 0], True), lambda x, i: x.index_put((x[:, 0, 0] > -9,), x[x[:, 0, 0] > -9] * 2),
-           lambda x, i: x.index_add(1, i, x[:, :1].expand(-1, i.shape[0], -1)), lambda x, i: x.scatter(0, i[:, None, None].expand(-1, 1, 6), x[:1, :1, :].expand(i.shape[0], -1, -1)),
+           lambda x, i: x.index_add(1, i.abs(), x[:, :1].expand(-1, i.shape[0], -1)), lambda x, i: x.scatter(0, i.abs()[:, None, None].expand(-1, 1, 6), x[:1, :1, :].expand(i.shape[0], -1, -1)),
            lambda x, i: x.nonzero(), lambda x, i: x.masked_scatter(x > 0, x * 2), lambda x, i: torch.searchsorted(x[0, 0], x[:, :, 0]), lambda x, i: x[:, torch.arange(x.shape[1])]]
 
 

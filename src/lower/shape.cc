@@ -10,6 +10,7 @@ namespace {
 // The recorded shape says it all.
 constexpr auto kReshaped = [](Onnx& b, const auto& op) { return b.Reshape(op.self, ResultShape(b)); };
 constexpr auto kExpanded = [](Onnx& b, const auto& op) { return b.Expand(op.self, ResultShape(b)); };
+constexpr auto kSame = [](Onnx&, const auto& op) { return op.self; };
 constexpr auto kPermuted = [](Onnx& b, const auto& op) { return b.Transpose(op.self, Permutation(*b.call().op, b.call().args, op.self.rank())); };
 
 // Without those of `dims` that are 1. What the program found to be 1 stands in the recorded shape.
@@ -80,6 +81,8 @@ void ShapeRules(Rules<Onnx>& r) {
   OnEach<aten::expand, aten::expand_copy, aten::expand_as, aten::broadcast_to>(r, kExpanded);
   OnEach<aten::permute, aten::transpose_int, aten::swapaxes, aten::swapdims, aten::t, aten::mT, aten::mH, aten::adjoint, aten::matrix_H, aten::numpy_T,
          aten::movedim_int, aten::movedim_intlist, aten::moveaxis_int, aten::moveaxis_intlist>(r, kPermuted);
+
+  OnEach<aten::alias, aten::alias_copy, aten::detach, aten::detach_copy, aten::lift, aten::lift_fresh, aten::lift_fresh_copy>(r, kSame);
 
   r.On([](Onnx& b, const aten::permute_copy& op) { return b.Transpose(op.self, op.dims); });
   r.On([](Onnx& b, const aten::t_copy& op) { return op.self.rank() < 2 ? op.self : b.Transpose(op.self, {1, 0}); });

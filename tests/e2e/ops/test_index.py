@@ -16,7 +16,7 @@ READ = {
                 lambda x, i, j: x[i, j, 1], lambda x, i, j: x[i, j, i], lambda x, i, j: x[i[:, None, None], j, i[:3]], lambda x, i, j: x[None, i, i],
                 lambda x, i, j: x[j, i[None, :1]]],
     "mask": [(X, M, I), lambda x, m, i: x[m], lambda x, m, i: x[:, :4][:, m], lambda x, m, i: x[x > 3], lambda x, m, i: x[x[..., 0] > 3], lambda x, m, i: x[:, x[0] > 3],
-             lambda x, m, i: x[m, i[0]], lambda x, m, i: x[m, :, i[:3]], lambda x, m, i: x.masked_select(m[:, None, None]),
+             lambda x, m, i: x[m, i[:1]], lambda x, m, i: x.masked_select(m[:, None, None]),
              lambda x, m, i: x[:, 0].masked_select(x[:1, 0] > 0)],
     "gather": [(X, I.abs()), lambda x, i: x.index_select(1, i), lambda x, i: x.index_select(-1, i[0]), lambda x, i: x[0, 0, 0].index_select(0, i[:1]), lambda x, i: x.gather(0, (x.abs() % 4).long()),
                lambda x, i: x.gather(-1, (x[:2, :3].abs() % 6).long()), lambda x, i: x[0, 0, 0].gather(0, i[0]), lambda x, i: x.gather(1, i[:0]), lambda x, i: x.take(i), lambda x, i: x.take(i[0]),

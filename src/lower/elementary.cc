@@ -33,13 +33,14 @@ Val Cosh(Onnx& b, Val x) { return IsDouble(x) ? (b.Exp(x) + b.Exp(b.Neg(x))) * 0
 Val Sinh(Onnx& b, Val x) { return IsDouble(x) ? b.Tanh(x) * Cosh(b, x) : b.Sinh(x); }
 Val Tan(Onnx& b, Val x) { return IsDouble(x) ? b.Sin(x) / b.Cos(x) : b.Tan(x); }
 
-// float64: y = atan(x) in float32, then one step  y + atan((x - tan y) / (1 + x tan y)), where the last atan's argument is so small that it is its own value.
+// float64: y = atan(x) in float32, then one step  y + atan((x - tan y) / (1 + x tan y)), where the last atan's argument is so small that it is its
+// own value. Zeros keep their sign.
 Val Atan(Onnx& b, Val x) {
   if (!IsDouble(x)) return b.Atan(x);
   x = b.Clip(x, Like(x, -1e30), Like(x, 1e30));
   const Val y = Double(b, b.Atan(b.Cast(x, DType::F32)));
   const Val s = b.Sin(y), c = b.Cos(y);
-  return y + (x * c - s) / (c + x * s);
+  return b.Where(b.Equal(x, Like(x, 0.0)), x, y + (x * c - s) / (c + x * s));
 }
 
 // atan(x / sqrt((1 - x)(1 + x)))

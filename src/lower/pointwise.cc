@@ -87,8 +87,7 @@ Val NextAfter(Onnx& b, Val x, Val y) {
   const Val finite = b.Clip(x, b.Neg(most), most);
   const Val step = b.Max(b.Abs(finite) * (0.6 * (wide ? std::numeric_limits<double>::epsilon() : std::numeric_limits<float>::epsilon())), least);
   const Val direction = b.Sign(b.Where(b.Equal(x, y), Like(x, 0.0), y - x));
-  const Val moved = b.Where(b.IsInf(x), finite, finite + direction * step);
-  return b.Where(b.Equal(x, y), y, moved);
+  return b.Where(b.Equal(x, y), y, finite + direction * b.Where(b.IsInf(x), Like(x, 0.0), step));
 }
 
 // The one that isn't NaN, else the larger.

@@ -156,7 +156,7 @@ def test_activations(check_program, dtype):
 
 @pytest.mark.parametrize("opset", [18, 23])
 def test_activations_at_opset(check_program, opset):
-    check_program(Table(ACTIVATIONS), (floats(),), options=("--opset", str(opset)), rtol=1e-5, atol=1e-6)
+    check_program(Table(ACTIVATIONS), (floats(),), opset=opset, rtol=1e-5, atol=1e-6)
 
 
 def test_channelwise_and_rows(check_program):

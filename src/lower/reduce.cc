@@ -70,6 +70,20 @@ Variance VarianceOver(Onnx& b, Val x, const IntVec& axes, double correction, boo
 
 Val Truth(Onnx& b, Val x) { return b.Cast(x, DType::Bool); }
 
+// How many are true is not 0; the product of what is true is 1. That is right of no elements too, which ONNX Runtime has no extreme of.
+namespace {
+bool HasElements(Onnx& b, Val x, const IntVec& axes) { return b.opset() >= 20 && ProvablyPositive(CountAlong(x, axes)); }
+}  // namespace
+
+Val AnyOver(Onnx& b, Val x, const IntVec& axes, bool keepdim) {
+  if (HasElements(b, x, axes)) return b.ReduceMax(Truth(b, x), axes, keepdim);
+  return Truth(b, b.ReduceSum(b.Cast(Truth(b, x), DType::I32), axes, keepdim));
+}
+
+Val CountNumbers(Onnx& b, Val x, const IntVec& axes, bool keepdim) {
+  return b.ReduceSum(b.Cast(b.Not(b.IsNaN(x)), DType::I64), axes, keepdim);
+}
+
 namespace {
 
 using Dim = std::optional<Ints>;
@@ -87,7 +101,6 @@ Val MeanOver(Onnx& b, Val x, const IntVec& axes, bool keepdim) {
 Val Mean(Onnx& b, Val x, const Dim& dim, bool keepdim) { return MeanOver(b, InResultDType(b, x), ReducedAxes(dim, x.rank()), keepdim); }
 
 // NaN counts as 0, and not at all among the elements of the mean.
-Val NotNaN(Onnx& b, Val x) { return b.Not(b.IsNaN(x)); }
 Val WithoutNaN(Onnx& b, Val x) { return IsFloat(x.dtype()) ? b.Where(b.IsNaN(x), b.Constant(0, x.dtype()), x) : x; }
 Val NanSum(Onnx& b, Val x, const Dim& dim, bool keepdim) {
   return b.ReduceSum(b.Cast(WithoutNaN(b, x), ResultDType(b)), ReducedAxes(dim, x.rank()), keepdim);
@@ -95,15 +108,9 @@ Val NanSum(Onnx& b, Val x, const Dim& dim, bool keepdim) {
 Val NanMean(Onnx& b, Val x, const Dim& dim, bool keepdim) {
   x = InResultDType(b, x);
   const IntVec axes = ReducedAxes(dim, x.rank());
-  return b.ReduceSum(WithoutNaN(b, x), axes, keepdim) / b.ReduceSum(b.Cast(NotNaN(b, x), x.dtype()), axes, keepdim);
+  return b.ReduceSum(WithoutNaN(b, x), axes, keepdim) / b.Cast(CountNumbers(b, x, axes, keepdim), x.dtype());
 }
 
-// How many are true is not 0; the product of what is true is 1. That is right of no elements too, which ONNX Runtime has no extreme of.
-bool HasElements(Onnx& b, Val x, const IntVec& axes) { return b.opset() >= 20 && ProvablyPositive(CountAlong(x, axes)); }
-Val Any(Onnx& b, Val x, const IntVec& axes, bool keepdim) {
-  if (HasElements(b, x, axes)) return b.ReduceMax(Truth(b, x), axes, keepdim);
-  return Truth(b, b.ReduceSum(b.Cast(Truth(b, x), DType::I32), axes, keepdim));
-}
 Val All(Onnx& b, Val x, const IntVec& axes, bool keepdim) {
   if (HasElements(b, x, axes)) return b.ReduceMin(Truth(b, x), axes, keepdim);
   return Truth(b, b.ReduceProd(b.Cast(Truth(b, x), DType::I32), axes, keepdim));
@@ -124,6 +131,17 @@ Val ArgExtreme(Onnx& b, Val x, std::optional<int64_t> dim, bool keepdim, bool la
   }
   const Val index = largest ? b.ArgMax(along, {.axis = axis, .keepdims = keepdim && dim}) : b.ArgMin(along, {.axis = axis, .keepdims = keepdim && dim});
   return keepdim && !dim ? b.Reshape(index, ResultShape(b)) : index;
+}
+
+// Summed down to a shape that broadcasts to self's.
+Val SumToSize(Onnx& b, Val self) {
+  const Val x = InResultDType(b, self);
+  const Dims to = ResultShape(b);
+  const int64_t lead = x.rank() - std::ssize(to);
+  IntVec kept;
+  for (int64_t d = lead; d < x.rank(); ++d)
+    if (to[static_cast<size_t>(d - lead)] == 1 && !(x.dim(d) == 1)) kept.push_back(d);
+  return b.ReduceSum(b.ReduceSum(x, kept, true), Axes(0, lead));
 }
 
 Vals BothExtremes(Onnx& b, Val x, std::optional<int64_t> dim, bool keepdim) {
@@ -199,6 +217,7 @@ void ReduceRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const aten::prod_dim_int& op) {
     return b.ReduceProd(InResultDType(b, op.self), ReducedAxes(std::optional(op.dim), op.self.rank()), op.keepdim);
   });
+  r.On([](Onnx& b, const aten::sum_to_size& op) { return SumToSize(b, op.self); });
   r.On([](Onnx& b, const aten::trace& op) {
     const SymExpr rows = op.self.dim(0), cols = op.self.dim(1);
     const Val diagonal = b.Where(OnDiagonal(b, rows, cols, 0), InResultDType(b, op.self), b.Constant(0, ResultDType(b)));
@@ -223,10 +242,10 @@ void ReduceRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const aten::argmax& op) { return ArgExtreme(b, op.self, op.dim, op.keepdim, true); });
   r.On([](Onnx& b, const aten::argmin& op) { return ArgExtreme(b, op.self, op.dim, op.keepdim, false); });
 
-  r.On([](Onnx& b, const aten::any& op) { return Any(b, op.self, Axes(0, op.self.rank()), false); });
-  r.On([](Onnx& b, const aten::any_dim& op) { return Any(b, op.self, ReducedAxes(std::optional(op.dim), op.self.rank()), op.keepdim); });
-  r.On([](Onnx& b, const aten::any_dims& op) { return Any(b, op.self, ListedAxes(op.dim, op.self.rank()), op.keepdim); });
-  r.On([](Onnx& b, const aten::_is_any_true& op) { return Any(b, op.self, Axes(0, op.self.rank()), false); });
+  r.On([](Onnx& b, const aten::any& op) { return AnyOver(b, op.self, Axes(0, op.self.rank()), false); });
+  r.On([](Onnx& b, const aten::any_dim& op) { return AnyOver(b, op.self, ReducedAxes(std::optional(op.dim), op.self.rank()), op.keepdim); });
+  r.On([](Onnx& b, const aten::any_dims& op) { return AnyOver(b, op.self, ListedAxes(op.dim, op.self.rank()), op.keepdim); });
+  r.On([](Onnx& b, const aten::_is_any_true& op) { return AnyOver(b, op.self, Axes(0, op.self.rank()), false); });
   r.On([](Onnx& b, const aten::all& op) { return All(b, op.self, Axes(0, op.self.rank()), false); });
   r.On([](Onnx& b, const aten::all_dim& op) { return All(b, op.self, ReducedAxes(std::optional(op.dim), op.self.rank()), op.keepdim); });
   r.On([](Onnx& b, const aten::all_dims& op) { return All(b, op.self, ListedAxes(op.dim, op.self.rank()), op.keepdim); });
@@ -255,6 +274,10 @@ void ReduceRules(Rules<Onnx>& r) {
       r, [](Onnx& b, const auto& op) { return Norm(b, op.self, op.p.value_or(2), op.dim, op.keepdim); });
   r.On([](Onnx& b, const aten::frobenius_norm_dim& op) { return Norm(b, op.self, 2, op.dim, op.keepdim); });
   r.On([](Onnx& b, const aten::linalg_vector_norm& op) { return Norm(b, op.self, op.ord, op.dim, op.keepdim); });
+  r.On([](Onnx& b, const aten::dist& op) {
+    return NormOver(b, b.Cast(op.self, ResultDType(b)) - b.Cast(op.other, ResultDType(b)), op.p.AsDouble(),
+                    Axes(0, std::max(op.self.rank(), op.other.rank())), false);
+  });
   r.On<LinalgNorm>();
   r.On([](Onnx& b, const aten::linalg_norm_ord_str& op) { return NamedMatrixNorm(b, op.self, op.ord, op.dim, op.keepdim); });
   r.On([](Onnx& b, const aten::linalg_matrix_norm& op) { return MatrixNorm(b, op.self, op.ord.AsDouble(), op.dim, op.keepdim); });

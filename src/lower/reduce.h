@@ -28,5 +28,8 @@ Variance VarianceOver(Onnx& b, Val x, const IntVec& axes, double correction, boo
 
 // x != 0, bool
 Val Truth(Onnx& b, Val x);
+Val AnyOver(Onnx& b, Val x, const IntVec& axes, bool keepdim);
+// How many are not NaN, int64.
+Val CountNumbers(Onnx& b, Val x, const IntVec& axes, bool keepdim);
 
 }  // namespace pt2onnx

@@ -110,7 +110,7 @@ class Verifier {
 
   void CheckNode(const Node& node, std::vector<uint32_t>& own) {
     if (!node.op) return Fault("has no operator");
-    CheckStage(*node.op);
+    CheckStage(node);
     if (node.args.size() != node.op->args.size()) {
       Fault(fmt::format("has {} arguments, its schema {}", node.args.size(), node.op->args.size()));
     } else {
@@ -141,10 +141,25 @@ class Verifier {
     }
   }
 
-  void CheckStage(const OpSchema& op) {
-    const bool onnx = op.Namespace() != "aten" && op.Namespace() != "prims" && op.Namespace() != "hop" && op.Namespace() != "functorch";
+  void CheckStage(const Node& node) {
+    const std::string_view domain = node.op->Namespace();
+    const bool onnx = domain != "aten" && domain != "prims" && domain != "hop" && domain != "functorch";
     if (stage_ == Stage::Onnx && !onnx) Fault("is no ONNX operator");
-    if (stage_ != Stage::Training && op.Writes()) Fault("writes to an argument");
+    if (stage_ != Stage::Training && Writes(node)) Fault("writes to an argument");
+  }
+
+  // batch_norm and its like only write while they train, and only to what they are given.
+  static bool Writes(const Node& node) {
+    const OpSchema& op = *node.op;
+    if (op.kind == OpKind::Inplace || op.kind == OpKind::Out || !op.Writes()) return op.Writes();
+    bool given = false;
+    for (size_t i = 0; i < op.args.size() && i < node.args.size(); ++i) {
+      const std::string_view name = op.args[i].name;
+      const bool* flag = std::get_if<bool>(&node.args[i]);
+      if (flag && !*flag && (name == "training" || name == "train" || name == "use_input_stats")) return false;
+      given |= op.args[i].writes && !IsNone(node.args[i]);
+    }
+    return given;
   }
 
   const Stage stage_;

@@ -35,6 +35,14 @@ TEST(Verify, SoundProgram) {
   EXPECT_THAT(p.At(Stage::Onnx).size(), 5u);
 }
 
+TEST(Verify, BatchNormWritesWhileItTrains) {
+  const auto batch_norm = [](std::string_view train) {
+    return "graph(%x: f32[2, 3], %m: f32[3]) { %y: f32[2, 3] = aten::batch_norm(%x, none, none, %m, %m, " + std::string(train) + ", 0.1, 1e-05, true) return %y }";
+  };
+  EXPECT_THAT(Parsed(batch_norm("false")).At(Stage::Functional), IsEmpty());
+  EXPECT_THAT(Parsed(batch_norm("true")).At(Stage::Functional), ElementsAre(HasSubstr("writes to an argument")));
+}
+
 TEST(Verify, UseBeforeDefinition) {
   Parsed p("graph(%x: f32[2]) { %a = aten::relu(%x) %b = aten::relu(%a) return %b }");
   std::swap(p.graph->nodes[0], p.graph->nodes[1]);

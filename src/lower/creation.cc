@@ -124,8 +124,7 @@ void CreationRules(Rules<Onnx>& r) {
         aten::_cast_Double, aten::_cast_Float, aten::_cast_Half, aten::_cast_Int, aten::_cast_Long, aten::_cast_Short, aten::_autocast_to_full_precision,
         aten::_autocast_to_reduced_precision>(r);
   r.On([](Onnx& b, const prims::convert_element_type& op) { return b.Cast(op.a, op.dtype); });
-  UseAll<Same, aten::alias, aten::alias_copy, aten::clone, aten::contiguous, aten::detach, aten::detach_copy, aten::lift, aten::lift_fresh,
-         aten::lift_fresh_copy, aten::_lazy_clone, prims::clone, prims::device_put, prims::view_of>(r);
+  UseAll<Same, aten::clone, aten::contiguous, aten::_lazy_clone, prims::clone, prims::device_put, prims::view_of>(r);
   r.On([](Onnx& b, const aten::copy& op) { return b.Expand(ToRecordedDType(b, op.src), Recorded(b).shape); });
   r.On([](Onnx& b, const aten::fill_Tensor& op) { return b.Expand(ToRecordedDType(b, op.value), Recorded(b).shape); });
 

@@ -293,10 +293,7 @@ Results Functionalize::EmitWrite(const Call& call) {
       return RefuseCall(call, "E0202", "there is no out-of-place form of this op: what it writes can't become a value", "write it out of place in the model");
     const OpSchema& form = OpTable()[static_cast<size_t>(op.functional)];
     std::vector<Arg> form_args;
-    for (const ArgSchema& arg : form.args) {
-      const int i = op.ArgIndex(arg.name);
-      form_args.push_back(i >= 0 ? args[static_cast<size_t>(i)] : Arg{});
-    }
+    for (const int i : ArgsOfFunctional(op)) form_args.push_back(i >= 0 ? args[static_cast<size_t>(i)] : Arg{});  // alpha_dropout_ calls it self
     std::vector<Type> types = InferTypes(context_, form, form_args);
     if (types.empty()) {  // its results are the returned ones without alias, then the written ones
       for (size_t i = 0, n = 0; i < op.results.size() && n < call.types.size(); ++i, ++n)

@@ -138,7 +138,9 @@ Results Functionalize::ViewResults(const Call& call, Alias* parent, std::span<co
   }
   if (members.size() > 1) {
     ViewGroup* group = context_.arena.New<ViewGroup>();
-    *group = {call.op, context_.arena.Copy(call.args), context_.arena.Copy(members), context_.arena.Copy(call.types)};
+    std::vector<Arg> args(call.args.begin(), call.args.end());
+    args[0] = Arg{};  // the parent's value, whenever they are regenerated; other tensors are read now
+    *group = {call.op, context_.arena.Copy(ReadArgs(args)), context_.arena.Copy(members), context_.arena.Copy(call.types)};
     for (Alias* member : members) member->group = group;
   }
   return context_.arena.Copy(handles);

@@ -1,5 +1,6 @@
 #include "api/session.h"
 
+#include "ir/schema_parse.h"
 #include "passes/weights.h"
 #include "serde/read_program.h"
 
@@ -15,6 +16,15 @@ void Session::Open(const std::string& path, const Options& options) {
   Stage("open");
   Result<Archive> archive = Archive::Open(path, options.model);
   if (!archive) return Fail(archive.error());
+  for (const std::string& text : options.schemas) {
+    Result<OpSchema> schema = ParseSchema(text, context);
+    if (!schema) {
+      Fail(schema.error());
+      report.exit_code = 2;
+      return;
+    }
+    context.RegisterOp(*schema);
+  }
   Stage("read");
   Result<Program> program = ReadProgram(context, std::move(*archive));
   if (!program) return Fail(program.error());

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ir/parse.h"
+#include "ir/schema_parse.h"
 #include "ir/verify.h"
 #include "program_maker.h"
 
@@ -195,6 +196,18 @@ TEST(ReadProgram, SchemaOfAnUnknownOpGrowsWithItsUses) {
   Result<Graph*> parsed = Parse(other, text);
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_EQ(Print(other, **parsed), text);
+}
+
+TEST(ReadProgram, GivenSchemasAreTakenFirst) {
+  Context context;
+  Result<OpSchema> schema = ParseSchema("my::f(Tensor(a!) x, int[2] k=1) -> Tensor", context);
+  ASSERT_TRUE(schema);
+  context.RegisterOp(*schema);
+  Result<Program> program = ReadJson(context, JsonProgram{.graph = OneNode("torch.ops.my.f.default", {Named("x", Tensor("x")), Named("k", R"({"as_int": 4})")})}.Json());
+  ASSERT_TRUE(program) << program.error().message;
+  const Node& node = *program->graph->nodes[0];
+  EXPECT_TRUE(node.op->Writes());
+  EXPECT_EQ(std::get<Ints>(node.args[1]).size(), 2u);
 }
 
 TEST(ReadProgram, AutoFunctionalizedIsACallOnClones) {

@@ -90,8 +90,10 @@ class Onnx : public OnnxOps {
   Val Max(Val a, Val b) { return OnnxOps::Max({a, b}); }
   Val Min(Val a, Val b) { return OnnxOps::Min({a, b}); }
   Val ConstantOfShape(Val shape, Scalar value, DType dtype);
+  Val Clip(Val x, OptVal min, OptVal max = {});
   Val Relu(Val x);                                      // of integers max(x, 0)
   Val NonZero(Val x);                                   // of any dtype
+  Val OneHot(Val indices, Val depth, Val values, const OneHotAttrs& attrs = {});  // values: [off, on], of any dtype
   // scale and bias of every channel, as from opset 21 on, whatever the opset.
   Val GroupNormalization(Val x, Val scale, Val bias, const GroupNormalizationAttrs& attrs);
   Val Binary(char op, Val a, Val b) override;           // operands of two dtypes are promoted

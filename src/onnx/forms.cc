@@ -131,7 +131,23 @@ Val Onnx::ReduceSumSquare(Val x, IntVec axes, bool keepdims) {
 
 Val Onnx::Relu(Val x) { return IsIntegral(x.dtype()) ? Max(x, Constant(0, x.dtype())) : OnnxOps::Relu(x); }
 
+// Of int16 the runtime expands Clip into operators that it lacks.
+Val Onnx::Clip(Val x, OptVal min, OptVal max) {
+  if (x.dtype() != DType::I16 && x.dtype() != DType::U16) return OnnxOps::Clip(x, min, max);
+  const Val above = min ? Max(x, *min) : x;
+  return max ? Min(above, *max) : above;
+}
+
 Val Onnx::NonZero(Val x) { return OnnxOps::NonZero(RuntimeHas("NonZero", opset(), x.dtype()) ? x : Cast(x, DType::Bool)); }
+
+// ONNX Runtime has few combinations of dtypes: int64 throughout, or float32 values. For others the mask picks from the two values.
+Val Onnx::OneHot(Val indices, Val depth, Val values, const OneHotAttrs& attrs) {
+  const Val i = Cast(indices, DType::I64), n = Cast(depth, DType::I64);
+  if (values.dtype() == DType::I64 || values.dtype() == DType::F32) return OnnxOps::OneHot(i, n, values, attrs);
+  const Val mask = Cast(OnnxOps::OneHot(i, n, Ints({0, 1}), attrs), DType::Bool);
+  const Val off = Select(values, 0, 0), on = Select(values, 0, 1);
+  return Where(mask, on, off);
+}
 
 // Before opset 21 scale and bias were one number a group: there the normalization is InstanceNormalization of [batch, groups, rest].
 Val Onnx::GroupNormalization(Val x, Val scale, Val bias, const GroupNormalizationAttrs& attrs) {

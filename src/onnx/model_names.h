@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ir/context.h"
+#include "support/check.h"
 
 namespace pt2onnx {
 
@@ -15,7 +16,10 @@ class ModelNames {
  public:
   ModelNames(const Context& context, const Graph& graph);
 
-  std::string_view Of(const Value* value) const { return values_[value->id]; }
+  std::string_view Of(const Value* value) const {
+    PT2ONNX_CHECK(!values_[value->id].empty());  // a value that no node of the graph makes
+    return values_[value->id];
+  }
   void Alias(const Value* value, const Value* same) { values_[value->id] = values_[same->id]; }
   bool IsRead(const Value* value) const { return read_[value->id]; }
   std::string NodeName(const Context& context, const Node& node);

@@ -32,7 +32,7 @@ Exact ExactnessOf(OnnxOp op) {
     case Abs: case Sign: case Div: case Mod: case Relu: case Clip: case Pow: case MaxPool: return Exact::Numbers;
     case Max: case Min: case Equal: case Less: case LessOrEqual: case Greater: case GreaterOrEqual: case ReduceMax: case ReduceMin: case ArgMax:
     case ArgMin: case TopK: case Where: case Expand: case Tile: case Concat: case Slice: case Pad: case Gather: case GatherElements: case GatherND:
-    case ScatterElements: case ScatterND: case Compress: case NonZero: case OneHot: case Trilu: case EyeLike: case DepthToSpace: case SpaceToDepth:
+    case ScatterElements: case ScatterND: case Compress: case NonZero: case Trilu: case EyeLike: case DepthToSpace: case SpaceToDepth:
     case Range: case Unique: case ReverseSequence: case Split: case Transpose: case Reshape: case Unsqueeze: case Squeeze: case Flatten: return Exact::Moves;
     default: return Exact::Never;
   }

@@ -11,7 +11,8 @@ import pytest
 
 ROOT = pathlib.Path(__file__).parents[2]
 NAMES = [f"expressions_{opset}" for opset in (18, 20, 23)] + [f"control_{opset}" for opset in (18, 21, 25)] + [
-    f"weights_{place}" for place in ("inline", "auto", "beside", "in_place")]
+    f"weights_{place}" for place in ("inline", "auto", "beside", "in_place")] + [
+    f"narrow_{dtype}" for dtype in ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "bool", "f16", "f64")]
 
 
 @pytest.fixture(scope="session")

@@ -147,6 +147,59 @@ TEST_F(OnnxModels, ControlFlow) {
   }
 }
 
+// What ONNX Runtime lacks for small integers, bool and half floats runs in a wider dtype, with the results of the narrow one.
+TEST_F(OnnxModels, NarrowDTypes) {
+  for (const DType dtype : {DType::I8, DType::U8, DType::I16, DType::U16, DType::I32, DType::U32, DType::I64, DType::Bool, DType::F16, DType::F64}) {
+    TestGraph g(20);
+    Onnx& b = g.b;
+    const SymExpr n = g.Sym("n");
+    const Val x = b.Cast(g.Input("x", DType::F32, {n}), dtype);
+    std::string expect;
+    const auto add = [&](std::string_view name, Val y, double sum) {
+      IntVec axes;
+      for (int64_t i = 0; i < y.rank(); ++i) axes.push_back(i);
+      g.Output(name, b.ReduceSum(b.Cast(y, DType::F64), axes));
+      expect += (expect.empty() ? "\"" : ", \"") + std::string(name) + "\": " + std::to_string(sum);
+    };
+    const Val m = b.Expand(b.Unsqueeze(x, {0}), {n, n});
+    add("where", b.Where(b.Cast(x, DType::Bool), x, x), 4);
+    add("nonzero", b.NonZero(x), 6);
+    add("pad", b.Pad(x, b.Ints({1, 1})), 4);
+    add("concat", b.Concat({x, x}, 0), 8);
+    add("gather", b.Gather(x, b.Ints({0, 1}), 0), 2);
+    add("scatter", b.ScatterElements(x, b.Ints({0}), b.Zeros({1}, dtype)), 3);
+    add("transpose", b.Transpose(m, {1, 0}), 16);
+    add("tile", b.Tile(x, b.Ints({3})), 12);
+    add("trilu", b.Trilu(m), 10);
+    add("equal", b.Equal(x, x), 4);
+    add("onehot", b.OneHot(b.Ints({1, 1}), b.IntScalar(3), b.Concat({b.Full({1}, 0, dtype), b.Full({1}, 1, dtype)}, 0)), 2);
+    add("unique", b.Unique(x).Y, 1);
+    if (dtype != DType::Bool) {
+      add("add", x + x * x - x / x, 4);
+      add("relu", b.Relu(x), 4);
+      add("max", b.Max(b.Min(x, x), x), 4);
+      add("less", b.Less(x, x + x), 4);
+      add("cumsum", b.CumSum(x, b.IntScalar(0)), 10);
+      add("matmul", b.MatMul(m, m), 64);
+      add("reduce", b.ReduceMax(x, {0}) + b.ReduceSum(x, {0}) + b.ReduceProd(x, {0}), 6);
+      add("topk", b.TopK(x, b.Ints({2})).Values, 2);
+      add("argmax", b.ArgMax(x), 0);
+      add("sign", b.Abs(b.Sign(x)), 4);
+      add("clip", b.Clip(x, b.Constant(2, dtype), b.Constant(3, dtype)), 8);
+      add("mod", b.Mod(x, x + x, {.fmod = IsFloat(dtype)}), 4);
+      add("pow", b.Pow(x, x), 4);
+    }
+    if (IsFloat(dtype)) {
+      add("softmax", b.Softmax(x), 1);
+      add("exp", b.Exp(x - x), 4);
+      add("mean", b.ReduceMean(x, {0}), 1);
+    }
+    const std::string name = "narrow_" + std::string(Name(dtype));
+    Write(g, name);
+    std::ofstream(folder_ / (name + ".json")) << R"({"inputs": {"x": ["n"]}, "cases": [{"sizes": {"n": 4}, "expect": {)" << expect << "}}]}";
+  }
+}
+
 // Where weights go: into the model, beside it, or they stay in the file that they came in. All are the same model.
 TEST_F(OnnxModels, ExternalData) {
   const std::string weights_path = folder_ / "weights.bin";

@@ -99,7 +99,9 @@ bool Coerce(Context& context, const ArgSchema& schema, Arg& arg) {
   if (schema.type != ArgType::SymInt && schema.type != ArgType::Any && Holds<SymExpr>(arg)) arg = Collapse(std::get<SymExpr>(arg));
   switch (schema.type) {
     case ArgType::TensorList:
-    case ArgType::OptTensorList: ToValueList(context, arg); break;
+    case ArgType::OptTensorList:
+      ToValueList(context, arg);
+      break;
     case ArgType::Int:
     case ArgType::Layout:
       if (const bool* x = std::get_if<bool>(&arg)) arg = int64_t{*x};
@@ -117,20 +119,25 @@ bool Coerce(Context& context, const ArgSchema& schema, Arg& arg) {
         arg = Ints(context.arena.Copy(ints));
       }
       break;
-    case ArgType::SymIntList: return ToDims(context, schema, arg);
+    case ArgType::SymIntList:
+      return ToDims(context, schema, arg);
     case ArgType::Float:
       if (const std::optional<double> x = AsDouble(arg)) arg = *x;
       break;
-    case ArgType::FloatList: return ToDoubles(context, arg);
+    case ArgType::FloatList:
+      return ToDoubles(context, arg);
     case ArgType::Bool:
       if (const int64_t* x = std::get_if<int64_t>(&arg); x && (*x == 0 || *x == 1)) arg = *x == 1;  // torch 2.5 wrote them so
       break;
-    case ArgType::BoolList: return ToList<Bools>(arg);
-    case ArgType::StrList: return ToList<Texts>(arg);
+    case ArgType::BoolList:
+      return ToList<Bools>(arg);
+    case ArgType::StrList:
+      return ToList<Texts>(arg);
     case ArgType::ScalarList:
       if (IsEmptyList(arg)) arg = Ints();
       break;
-    default: break;
+    default:
+      break;
   }
   return Fits(schema, arg);
 }
@@ -141,29 +148,49 @@ bool Fits(const ArgSchema& schema, const Arg& arg) {
   const bool number = expr || Holds<bool>(arg) || Holds<int64_t>(arg) || Holds<double>(arg) || Holds<std::complex<double>>(arg);
   const auto is = [&](SymKind kind) { return expr && expr->kind() == kind; };
   switch (schema.type) {
-    case ArgType::Tensor: return Holds<Value*>(arg) || number || Holds<const TensorData*>(arg);
+    case ArgType::Tensor:
+      return Holds<Value*>(arg) || number || Holds<const TensorData*>(arg);
     case ArgType::TensorList:
       return Holds<ValueList>(arg) && std::all_of(std::get<ValueList>(arg).begin(), std::get<ValueList>(arg).end(), [](Value* v) { return v; });
-    case ArgType::OptTensorList: return Holds<ValueList>(arg);
-    case ArgType::Int: return Holds<int64_t>(arg) || is(SymKind::Int);
-    case ArgType::SymInt: return is(SymKind::Int);
-    case ArgType::IntList: return Holds<Ints>(arg) || Holds<Dims>(arg);
-    case ArgType::SymIntList: return Holds<Dims>(arg);
-    case ArgType::Float: return Holds<double>(arg) || is(SymKind::Float) || is(SymKind::Int);
-    case ArgType::FloatList: return Holds<Doubles>(arg) || Holds<Dims>(arg);
-    case ArgType::Bool: return Holds<bool>(arg) || is(SymKind::Bool);
-    case ArgType::BoolList: return Holds<Bools>(arg);
-    case ArgType::Str: return Holds<std::string_view>(arg);
-    case ArgType::StrList: return Holds<Texts>(arg);
-    case ArgType::Scalar: return number;
-    case ArgType::ScalarList: return Holds<Ints>(arg) || Holds<Doubles>(arg) || Holds<Bools>(arg) || Holds<Dims>(arg);
-    case ArgType::DType: return Holds<DType>(arg);
-    case ArgType::Layout: return Holds<int64_t>(arg);
-    case ArgType::Device: return Holds<Device>(arg);
-    case ArgType::MemoryFormat: return Holds<MemoryFormat>(arg);
-    case ArgType::Graph: return Holds<Graph*>(arg);
+    case ArgType::OptTensorList:
+      return Holds<ValueList>(arg);
+    case ArgType::Int:
+      return Holds<int64_t>(arg) || is(SymKind::Int);
+    case ArgType::SymInt:
+      return is(SymKind::Int);
+    case ArgType::IntList:
+      return Holds<Ints>(arg) || Holds<Dims>(arg);
+    case ArgType::SymIntList:
+      return Holds<Dims>(arg);
+    case ArgType::Float:
+      return Holds<double>(arg) || is(SymKind::Float) || is(SymKind::Int);
+    case ArgType::FloatList:
+      return Holds<Doubles>(arg) || Holds<Dims>(arg);
+    case ArgType::Bool:
+      return Holds<bool>(arg) || is(SymKind::Bool);
+    case ArgType::BoolList:
+      return Holds<Bools>(arg);
+    case ArgType::Str:
+      return Holds<std::string_view>(arg);
+    case ArgType::StrList:
+      return Holds<Texts>(arg);
+    case ArgType::Scalar:
+      return number;
+    case ArgType::ScalarList:
+      return Holds<Ints>(arg) || Holds<Doubles>(arg) || Holds<Bools>(arg) || Holds<Dims>(arg);
+    case ArgType::DType:
+      return Holds<DType>(arg);
+    case ArgType::Layout:
+      return Holds<int64_t>(arg);
+    case ArgType::Device:
+      return Holds<Device>(arg);
+    case ArgType::MemoryFormat:
+      return Holds<MemoryFormat>(arg);
+    case ArgType::Graph:
+      return Holds<Graph*>(arg);
     case ArgType::Generator:
-    case ArgType::Any: return true;
+    case ArgType::Any:
+      return true;
   }
   return false;
 }
@@ -212,7 +239,10 @@ bool SameArg(const Arg& a, const Arg& b) {
           return std::equal(x.begin(), x.end(), y.begin(), y.end(), [](SymExpr p, SymExpr q) { return p.IsSame(q); });
         } else if constexpr (std::is_same_v<T, Doubles>) {
           return std::equal(x.begin(), x.end(), y.begin(), y.end(), [&](double p, double q) { return bits(p) == bits(q); });
-        } else if constexpr (requires { x.begin(); x.subspan(0); }) {
+        } else if constexpr (requires {
+                               x.begin();
+                               x.subspan(0);
+                             }) {
           return std::equal(x.begin(), x.end(), y.begin(), y.end());
         } else {
           return x == y;

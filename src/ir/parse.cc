@@ -166,8 +166,10 @@ class Parser : public TextReader {
     std::string_view schema = text_.substr(begin, at_ - begin);
     while (!schema.empty() && (schema.back() == ' ' || schema.back() == '\r')) schema.remove_suffix(1);
     Result<OpSchema> op = ParseSchema(schema, context_);
-    if (op) context_.RegisterOp(*op);
-    else FailAt(begin, op.error().message);
+    if (op)
+      context_.RegisterOp(*op);
+    else
+      FailAt(begin, op.error().message);
   }
 
   Graph* ParseGraph(bool top) {
@@ -324,8 +326,10 @@ class Parser : public TextReader {
     const std::vector<Type> types = InferTypes(context_, *node.op, node.args);
     for (size_t i = 0; i < results.size(); ++i) {
       if (results[i].typed) continue;
-      if (i < types.size()) results[i].type = types[i];
-      else if (const Value* written = WrittenAs(node, i)) results[i].type = written->type;
+      if (i < types.size())
+        results[i].type = types[i];
+      else if (const Value* written = WrittenAs(node, i))
+        results[i].type = written->type;
     }
   }
 
@@ -334,7 +338,8 @@ class Parser : public TextReader {
     if (result >= node.op->results.size() || !node.op->results[result].alias) return nullptr;
     for (size_t i = 0; i < node.args.size(); ++i) {
       const ArgSchema& schema = node.op->args[i];
-      if (Value* const* value = std::get_if<Value*>(&node.args[i]); value && schema.writes && schema.alias == node.op->results[result].alias) return *value;
+      if (Value* const* value = std::get_if<Value*>(&node.args[i]); value && schema.writes && schema.alias == node.op->results[result].alias)
+        return *value;
     }
     return nullptr;
   }
@@ -359,9 +364,12 @@ class Parser : public TextReader {
         at_ = after + 1;
       }
       Arg arg = ParseArg();
-      if (index >= args.size()) FailAt(begin, fmt::format("{} takes {} arguments", op.name, args.size()));
-      else if (bound[index]) FailAt(begin, fmt::format("argument '{}' is given twice", op.args[index].name));
-      else if (!Coerce(context_, op.args[index], arg)) FailAt(begin, fmt::format("this is nothing that {} takes as '{}'", op.name, op.args[index].name));
+      if (index >= args.size())
+        FailAt(begin, fmt::format("{} takes {} arguments", op.name, args.size()));
+      else if (bound[index])
+        FailAt(begin, fmt::format("argument '{}' is given twice", op.args[index].name));
+      else if (!Coerce(context_, op.args[index], arg))
+        FailAt(begin, fmt::format("this is nothing that {} takes as '{}'", op.name, op.args[index].name));
       if (failed()) break;
       args[index] = arg;
       bound[index] = true;
@@ -370,8 +378,10 @@ class Parser : public TextReader {
     Expect(")");
     for (size_t i = 0; i < args.size() && !failed(); ++i) {
       if (bound[i]) continue;
-      if (op.args[i].has_default) args[i] = FillDefault(context_, op.args[i]);
-      else if (!Coerce(context_, op.args[i], args[i])) Fail(fmt::format("{} needs an argument '{}'", op.name, op.args[i].name));
+      if (op.args[i].has_default)
+        args[i] = FillDefault(context_, op.args[i]);
+      else if (!Coerce(context_, op.args[i], args[i]))
+        Fail(fmt::format("{} needs an argument '{}'", op.name, op.args[i].name));
     }
     return args;
   }
@@ -489,12 +499,17 @@ class Parser : public TextReader {
     T x{};
     if constexpr (std::is_floating_point_v<T>) {
       // Through double a float would be rounded twice.
-      if (const auto inf = MaybeDouble(text); inf && std::isinf(*inf)) x = static_cast<T>(*inf);
-      else if (const auto number = Number<T>(text)) x = *number;
-      else Fail("expected a number");
+      if (const auto inf = MaybeDouble(text); inf && std::isinf(*inf))
+        x = static_cast<T>(*inf);
+      else if (const auto number = Number<T>(text))
+        x = *number;
+      else
+        Fail("expected a number");
     } else {
-      if (const auto number = Number<T>(text)) x = *number;
-      else Fail("expected an integer");
+      if (const auto number = Number<T>(text))
+        x = *number;
+      else
+        Fail("expected an integer");
     }
     const std::byte* from = reinterpret_cast<const std::byte*>(&x);
     bytes.insert(bytes.end(), from, from + sizeof(T));
@@ -506,17 +521,36 @@ class Parser : public TextReader {
     while (!failed() && Peek() != ']') {
       const std::string_view text = Balanced(",");
       switch (data.dtype) {
-        case DType::F32: AppendElement<float>(bytes, text); break;
-        case DType::F64: AppendElement<double>(bytes, text); break;
+        case DType::F32:
+          AppendElement<float>(bytes, text);
+          break;
+        case DType::F64:
+          AppendElement<double>(bytes, text);
+          break;
         case DType::Bool:
-        case DType::U8: AppendElement<uint8_t>(bytes, text); break;
-        case DType::I8: AppendElement<int8_t>(bytes, text); break;
-        case DType::I16: AppendElement<int16_t>(bytes, text); break;
-        case DType::I32: AppendElement<int32_t>(bytes, text); break;
-        case DType::I64: AppendElement<int64_t>(bytes, text); break;
-        case DType::U16: AppendElement<uint16_t>(bytes, text); break;
-        case DType::U32: AppendElement<uint32_t>(bytes, text); break;
-        default: Fail("elements of this dtype are written as bytes, 0x...");
+        case DType::U8:
+          AppendElement<uint8_t>(bytes, text);
+          break;
+        case DType::I8:
+          AppendElement<int8_t>(bytes, text);
+          break;
+        case DType::I16:
+          AppendElement<int16_t>(bytes, text);
+          break;
+        case DType::I32:
+          AppendElement<int32_t>(bytes, text);
+          break;
+        case DType::I64:
+          AppendElement<int64_t>(bytes, text);
+          break;
+        case DType::U16:
+          AppendElement<uint16_t>(bytes, text);
+          break;
+        case DType::U32:
+          AppendElement<uint32_t>(bytes, text);
+          break;
+        default:
+          Fail("elements of this dtype are written as bytes, 0x...");
       }
       if (!Take(",")) break;
     }

@@ -249,8 +249,10 @@ class Printer {
     for (const Value* result : node.results) {
       out_ += separator;
       separator = ", ";
-      if (result) Define(*result);
-      else out_ += '_';
+      if (result)
+        Define(*result);
+      else
+        out_ += '_';
     }
     if (!node.results.empty()) out_ += " = ";
     out_ += node.op->name;
@@ -307,8 +309,10 @@ class Printer {
       }
       out_ += ']';
     } else if (Graph* const* graph = std::get_if<Graph*>(&arg)) {
-      if (one_line_) out_ += "graph";
-      else PrintGraph(**graph, indent);
+      if (one_line_)
+        out_ += "graph";
+      else
+        PrintGraph(**graph, indent);
     } else if (const TensorData* const* data = std::get_if<const TensorData*>(&arg)) {
       PrintTensor(**data);
     } else {

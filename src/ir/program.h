@@ -36,16 +36,16 @@ struct Program {
   Graph* graph = nullptr;
 
   int64_t schema_major = 0, schema_minor = 0;
-  std::string_view torch_version;              // "2.13.0+cpu"; empty where none is recorded
-  std::vector<std::string_view> verifiers;     // "TRAINING", or "ATEN" after run_decompositions; may be empty
+  std::string_view torch_version;           // "2.13.0+cpu"; empty where none is recorded
+  std::vector<std::string_view> verifiers;  // "TRAINING", or "ATEN" after run_decompositions; may be empty
   std::vector<OpsetVersion> opsets;
   std::vector<RecordedRange> ranges;
   std::vector<std::string_view> guards;        // guards_code: Python conditions on the inputs
   std::vector<std::string_view> forward_args;  // forward's argument names, one for each child of in_spec; empty in old files
   std::string_view in_spec, out_spec;          // treespecs, JSON in a string; empty where none is recorded
   std::vector<ModuleCall> modules;
-  JsonValue namedtuple_fields;                 // {type: {"field_names": [...]}}, or absent
-  JsonValue metadata;                          // of the graph module, {text: text}, or absent
+  JsonValue namedtuple_fields;  // {type: {"field_names": [...]}}, or absent
+  JsonValue metadata;           // of the graph module, {text: text}, or absent
 
   // Made for training: what torch.export.export gives, where writes are not yet in the signature.
   bool IsTraining() const { return verifiers.size() == 1 && verifiers[0] == "TRAINING"; }

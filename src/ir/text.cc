@@ -23,15 +23,19 @@ struct FormatWord {
   int64_t code;
   std::string_view word;
 };
-constexpr InputWord kInputWords[] = {{InputKind::User, "user"},   {InputKind::Parameter, "parameter"}, {InputKind::Buffer, "buffer"}, {InputKind::Constant, "constant"},
-                                     {InputKind::Token, "token"}, {InputKind::Opaque, "object"},       {InputKind::Plain, "plain"}};
-constexpr OutputWord kOutputWords[] = {{OutputKind::User, "user"}, {OutputKind::BufferMutation, "buffer"}, {OutputKind::ParameterMutation, "parameter"},
-                                       {OutputKind::InputMutation, "input"}, {OutputKind::Plain, "plain"}};
+constexpr InputWord kInputWords[] = {{InputKind::User, "user"},         {InputKind::Parameter, "parameter"}, {InputKind::Buffer, "buffer"},
+                                     {InputKind::Constant, "constant"}, {InputKind::Token, "token"},         {InputKind::Opaque, "object"},
+                                     {InputKind::Plain, "plain"}};
+constexpr OutputWord kOutputWords[] = {{OutputKind::User, "user"},
+                                       {OutputKind::BufferMutation, "buffer"},
+                                       {OutputKind::ParameterMutation, "parameter"},
+                                       {OutputKind::InputMutation, "input"},
+                                       {OutputKind::Plain, "plain"}};
 constexpr FormatWord kFormatWords[] = {{1, "contiguous_format"}, {2, "channels_last"}, {3, "channels_last_3d"}, {4, "preserve_format"}};
 
 constexpr std::string_view kArgTypes[] = {
-    "Tensor", "Tensor[]", "Tensor?[]", "int", "SymInt", "int[]", "SymInt[]", "float", "float[]", "bool", "bool[]", "str", "str[]",
-    "Scalar", "Scalar[]", "ScalarType", "Layout", "Device", "MemoryFormat", "Generator", "Graph", "Any",
+    "Tensor", "Tensor[]", "Tensor?[]", "int",      "SymInt",     "int[]",  "SymInt[]", "float",        "float[]",   "bool",  "bool[]",
+    "str",    "str[]",    "Scalar",    "Scalar[]", "ScalarType", "Layout", "Device",   "MemoryFormat", "Generator", "Graph", "Any",
 };
 
 template <class List>
@@ -156,11 +160,16 @@ std::string SchemaText(const OpSchema& op) {
 void AppendQuoted(std::string& out, std::string_view text) {
   out += '"';
   for (const char c : text) {
-    if (c == '"' || c == '\\') out += {'\\', c};
-    else if (c == '\n') out += "\\n";
-    else if (c == '\t') out += "\\t";
-    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
-    else out += c;
+    if (c == '"' || c == '\\')
+      out += {'\\', c};
+    else if (c == '\n')
+      out += "\\n";
+    else if (c == '\t')
+      out += "\\t";
+    else if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f)
+      out += fmt::format("\\x{:02x}", static_cast<unsigned>(static_cast<unsigned char>(c)));
+    else
+      out += c;
   }
   out += '"';
 }
@@ -177,9 +186,12 @@ void AppendDouble(std::string& out, double x) {
 }
 
 void AppendExpr(std::string& out, SymExpr e) {
-  if (e.IsUnknown()) out += '?';
-  else if (const auto x = e.TryFloat()) AppendDouble(out, *x);
-  else out += ToString(e);
+  if (e.IsUnknown())
+    out += '?';
+  else if (const auto x = e.TryFloat())
+    AppendDouble(out, *x);
+  else
+    out += ToString(e);
 }
 
 bool IsRowMajor(const Type& type) {
@@ -194,7 +206,9 @@ bool IsRowMajor(const Type& type) {
 
 void AppendType(std::string& out, const Type& type) {
   switch (type.kind) {
-    case Kind::None: out += "none"; return;
+    case Kind::None:
+      out += "none";
+      return;
     case Kind::Sym:
       out += type.dtype == DType::Bool ? "bool(" : type.dtype == DType::F64 ? "float(" : "int(";
       AppendExpr(out, type.value);
@@ -205,7 +219,8 @@ void AppendType(std::string& out, const Type& type) {
       if (type.dtype == DType::Unknown && type.shape.empty()) return;
       out += ' ';
       break;
-    case Kind::Tensor: break;
+    case Kind::Tensor:
+      break;
   }
   const auto append = [&](SymExpr e) { AppendExpr(out, e); };
   out += Name(type.dtype);
@@ -268,17 +283,27 @@ void AppendPlainArg(std::string& out, const Arg& arg) {
 
 bool AppendElements(std::string& out, const TensorData& data) {
   switch (data.dtype) {
-    case DType::F32: return AppendNumbers<float>(out, data);
-    case DType::F64: return AppendNumbers<double>(out, data);
+    case DType::F32:
+      return AppendNumbers<float>(out, data);
+    case DType::F64:
+      return AppendNumbers<double>(out, data);
     case DType::Bool:
-    case DType::U8: return AppendNumbers<uint8_t>(out, data);
-    case DType::I8: return AppendNumbers<int8_t>(out, data);
-    case DType::I16: return AppendNumbers<int16_t>(out, data);
-    case DType::I32: return AppendNumbers<int32_t>(out, data);
-    case DType::I64: return AppendNumbers<int64_t>(out, data);
-    case DType::U16: return AppendNumbers<uint16_t>(out, data);
-    case DType::U32: return AppendNumbers<uint32_t>(out, data);
-    default: return false;
+    case DType::U8:
+      return AppendNumbers<uint8_t>(out, data);
+    case DType::I8:
+      return AppendNumbers<int8_t>(out, data);
+    case DType::I16:
+      return AppendNumbers<int16_t>(out, data);
+    case DType::I32:
+      return AppendNumbers<int32_t>(out, data);
+    case DType::I64:
+      return AppendNumbers<int64_t>(out, data);
+    case DType::U16:
+      return AppendNumbers<uint16_t>(out, data);
+    case DType::U32:
+      return AppendNumbers<uint32_t>(out, data);
+    default:
+      return false;
   }
 }
 

@@ -20,9 +20,12 @@ void TextReader::FailAt(size_t at, std::string_view what) {
 void TextReader::SkipSpace() {
   while (at_ < text_.size()) {
     const char c = text_[at_];
-    if (c == '#') at_ = std::min(text_.find('\n', at_), text_.size());
-    else if (c == ' ' || c == '\n' || c == '\t' || c == '\r') ++at_;
-    else return;
+    if (c == '#')
+      at_ = std::min(text_.find('\n', at_), text_.size());
+    else if (c == ' ' || c == '\n' || c == '\t' || c == '\r')
+      ++at_;
+    else
+      return;
   }
 }
 
@@ -80,11 +83,15 @@ std::string_view TextReader::Quoted() {
       continue;
     }
     const char escaped = text_[at_++];
-    if (escaped == 'x') out += static_cast<char>(HexByte().value_or('x'));
-    else out += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped;
+    if (escaped == 'x')
+      out += static_cast<char>(HexByte().value_or('x'));
+    else
+      out += escaped == 'n' ? '\n' : escaped == 't' ? '\t' : escaped;
   }
-  if (at_ >= text_.size()) Fail("this text never ends");
-  else ++at_;
+  if (at_ >= text_.size())
+    Fail("this text never ends");
+  else
+    ++at_;
   return context_.Intern(out);
 }
 
@@ -108,8 +115,10 @@ int64_t TextReader::Int() {
   size_t end = at_;
   while (end < text_.size() && (IsDigit(text_[end]) || text_[end] == '-')) ++end;
   const auto x = Number<int64_t>(text_.substr(at_, end - at_));
-  if (!x) Fail("expected an integer");
-  else at_ = end;
+  if (!x)
+    Fail("expected an integer");
+  else
+    at_ = end;
   return x.value_or(0);
 }
 

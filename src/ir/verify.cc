@@ -62,7 +62,8 @@ class Verifier {
   void CheckType(const Value& value) {
     const Type& type = value.type;
     if (type.kind == Kind::None) Fault(fmt::format("{} has no type", Text(&value)));
-    if (type.kind == Kind::Sym && stage_ != Stage::Onnx && type.value.IsUnknown()) Fault(fmt::format("{} stands for nothing that is known", Text(&value)));
+    if (type.kind == Kind::Sym && stage_ != Stage::Onnx && type.value.IsUnknown())
+      Fault(fmt::format("{} stands for nothing that is known", Text(&value)));
     DefineSymbols(type.value);
     DefineSymbols(type.offset);
     for (const SymExpr dim : type.shape) DefineSymbols(dim);
@@ -72,7 +73,8 @@ class Verifier {
     if (stage_ == Stage::Onnx) return;
     if (type.dtype == DType::Unknown) Fault(fmt::format("{} has no dtype", Text(&value)));
     if (!type.ranked) Fault(fmt::format("{} has no rank", Text(&value)));
-    if (std::any_of(type.shape.begin(), type.shape.end(), [](SymExpr e) { return e.IsUnknown(); })) Fault(fmt::format("{} has an unknown size", Text(&value)));
+    if (std::any_of(type.shape.begin(), type.shape.end(), [](SymExpr e) { return e.IsUnknown(); }))
+      Fault(fmt::format("{} has an unknown size", Text(&value)));
   }
 
   // A symbol comes from the first type that shows it: an input's, or that of a result whose size depends on data.
@@ -165,8 +167,8 @@ class Verifier {
   const Stage stage_;
   const Node* node_ = nullptr;
   int depth_ = 0;
-  std::vector<bool> in_scope_;                 // by Value::id
-  std::unordered_set<const SymNode*> known_;   // symbols that are defined, and expressions of such
+  std::vector<bool> in_scope_;                // by Value::id
+  std::unordered_set<const SymNode*> known_;  // symbols that are defined, and expressions of such
   std::vector<std::string> faults_;
 };
 

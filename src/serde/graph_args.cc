@@ -16,8 +16,29 @@ namespace pt2onnx {
 namespace {
 
 enum class Tag : uint8_t {
-  None, Name, Names, OptNames, Int, Float, Bool, Text, Complex, Ints, Floats, Bools, Texts, Number, Numbers, DType, Layout, MemoryFormat, Device, Graph,
-  IntLists, NameLists, OptName,
+  None,
+  Name,
+  Names,
+  OptNames,
+  Int,
+  Float,
+  Bool,
+  Text,
+  Complex,
+  Ints,
+  Floats,
+  Bools,
+  Texts,
+  Number,
+  Numbers,
+  DType,
+  Layout,
+  MemoryFormat,
+  Device,
+  Graph,
+  IntLists,
+  NameLists,
+  OptName,
 };
 
 struct TagRow {
@@ -27,16 +48,36 @@ struct TagRow {
 
 // The most frequent first.
 constexpr TagRow kTags[] = {
-    {"as_tensor", Tag::Name},          {"as_int", Tag::Int},           {"as_ints", Tag::Ints},
-    {"as_bool", Tag::Bool},            {"as_float", Tag::Float},       {"as_scalar_type", Tag::DType},
-    {"as_device", Tag::Device},        {"as_layout", Tag::Layout},     {"as_tensors", Tag::Names},
-    {"as_sym_ints", Tag::Numbers},     {"as_sym_int", Tag::Number},    {"as_none", Tag::None},
-    {"as_string", Tag::Text},          {"as_graph", Tag::Graph},       {"as_sym_bool", Tag::Number},
-    {"as_sym_float", Tag::Number},     {"as_floats", Tag::Floats},     {"as_memory_format", Tag::MemoryFormat},
-    {"as_complex", Tag::Complex},      {"as_bools", Tag::Bools},       {"as_optional_tensors", Tag::OptNames},
-    {"as_strings", Tag::Texts},        {"as_operator", Tag::Text},     {"as_sym_floats", Tag::Numbers},
-    {"as_sym_bools", Tag::Numbers},    {"as_custom_obj", Tag::Name},   {"as_token", Tag::Name},
-    {"as_int_lists", Tag::IntLists},   {"as_float_lists", Tag::IntLists}, {"as_nested_tensors", Tag::NameLists},
+    {"as_tensor", Tag::Name},
+    {"as_int", Tag::Int},
+    {"as_ints", Tag::Ints},
+    {"as_bool", Tag::Bool},
+    {"as_float", Tag::Float},
+    {"as_scalar_type", Tag::DType},
+    {"as_device", Tag::Device},
+    {"as_layout", Tag::Layout},
+    {"as_tensors", Tag::Names},
+    {"as_sym_ints", Tag::Numbers},
+    {"as_sym_int", Tag::Number},
+    {"as_none", Tag::None},
+    {"as_string", Tag::Text},
+    {"as_graph", Tag::Graph},
+    {"as_sym_bool", Tag::Number},
+    {"as_sym_float", Tag::Number},
+    {"as_floats", Tag::Floats},
+    {"as_memory_format", Tag::MemoryFormat},
+    {"as_complex", Tag::Complex},
+    {"as_bools", Tag::Bools},
+    {"as_optional_tensors", Tag::OptNames},
+    {"as_strings", Tag::Texts},
+    {"as_operator", Tag::Text},
+    {"as_sym_floats", Tag::Numbers},
+    {"as_sym_bools", Tag::Numbers},
+    {"as_custom_obj", Tag::Name},
+    {"as_token", Tag::Name},
+    {"as_int_lists", Tag::IntLists},
+    {"as_float_lists", Tag::IntLists},
+    {"as_nested_tensors", Tag::NameLists},
     {"as_optional_tensor", Tag::OptName},
 };
 
@@ -122,11 +163,16 @@ bool GraphReader::ToOperands(Arg& list) {
   const auto add = [&](const auto& numbers) {
     for (const auto& number : numbers) values.push_back(Operand(Arg(number)));
   };
-  if (const Ints* x = std::get_if<Ints>(&list)) add(*x);
-  else if (const Dims* d = std::get_if<Dims>(&list)) add(*d);
-  else if (const Doubles* f = std::get_if<Doubles>(&list)) add(*f);
-  else if (const Bools* b = std::get_if<Bools>(&list)) add(*b);
-  else return false;
+  if (const Ints* x = std::get_if<Ints>(&list))
+    add(*x);
+  else if (const Dims* d = std::get_if<Dims>(&list))
+    add(*d);
+  else if (const Doubles* f = std::get_if<Doubles>(&list))
+    add(*f);
+  else if (const Bools* b = std::get_if<Bools>(&list))
+    add(*b);
+  else
+    return false;
   list = ValueList(context_.arena.Copy(values));
   return true;
 }
@@ -181,8 +227,11 @@ Arg GraphReader::ReadArgument(JsonValue argument) {
   const auto sole = argument.Sole();
   const std::optional<Tag> tag = sole ? FindTag(sole->key) : std::nullopt;
   if (!tag) {
-    if (sole) Fail("E0146", fmt::format("arguments of the kind \"{}\" are not known", sole->key), "the file may come from a newer torch than this version knows");
-    else Fail("E0142", "an argument is no object with one key");
+    if (sole)
+      Fail("E0146", fmt::format("arguments of the kind \"{}\" are not known", sole->key),
+           "the file may come from a newer torch than this version knows");
+    else
+      Fail("E0142", "an argument is no object with one key");
     return {};
   }
   const JsonValue value = sole->value;
@@ -204,37 +253,57 @@ Arg GraphReader::ReadArgument(JsonValue argument) {
     return {};
   };
   switch (*tag) {
-    case Tag::None: return {};
-    case Tag::Name: return Named(value["name"].AsString().value_or(""));
-    case Tag::OptName: return value["as_none"] ? Arg() : Named((value["as_tensor"] ? value["as_tensor"] : value)["name"].AsString().value_or(""));
+    case Tag::None:
+      return {};
+    case Tag::Name:
+      return Named(value["name"].AsString().value_or(""));
+    case Tag::OptName:
+      return value["as_none"] ? Arg() : Named((value["as_tensor"] ? value["as_tensor"] : value)["name"].AsString().value_or(""));
     case Tag::Names:
-    case Tag::OptNames: return ReadNames(value, false);
-    case Tag::NameLists: return ReadNames(value, true);
-    case Tag::Int: return scalar(value.AsInt());
-    case Tag::Float: return scalar(value.AsDouble());
-    case Tag::Bool: return scalar(value.AsBool());
-    case Tag::Text: return scalar(value.AsString());
+    case Tag::OptNames:
+      return ReadNames(value, false);
+    case Tag::NameLists:
+      return ReadNames(value, true);
+    case Tag::Int:
+      return scalar(value.AsInt());
+    case Tag::Float:
+      return scalar(value.AsDouble());
+    case Tag::Bool:
+      return scalar(value.AsBool());
+    case Tag::Text:
+      return scalar(value.AsString());
     case Tag::Complex: {
       const auto re = value["real"].AsDouble(), im = value["imag"].AsDouble();
       return scalar(re && im ? std::optional(std::complex<double>(*re, *im)) : std::nullopt);
     }
-    case Tag::Ints: return list([](JsonValue x) { return x.AsInt(); });
-    case Tag::Floats: return list([](JsonValue x) { return x.AsDouble(); });
-    case Tag::Bools: return list([](JsonValue x) { return x.AsBool(); });
-    case Tag::Texts: return list([](JsonValue x) { return x.AsString(); });
+    case Tag::Ints:
+      return list([](JsonValue x) { return x.AsInt(); });
+    case Tag::Floats:
+      return list([](JsonValue x) { return x.AsDouble(); });
+    case Tag::Bools:
+      return list([](JsonValue x) { return x.AsBool(); });
+    case Tag::Texts:
+      return list([](JsonValue x) { return x.AsString(); });
     case Tag::IntLists: {
       std::vector<Arg> elements;
       for (const JsonValue row : value.Items())
         for (const JsonValue item : row.Items()) elements.push_back(item.IsInt() ? scalar(item.AsInt()) : scalar(item.AsDouble()));
       return MakeList(context_, elements);
     }
-    case Tag::Number: return ReadNumber(value);
-    case Tag::Numbers: return ReadNumbers(value);
-    case Tag::DType: return value.AsInt() ? Arg(DTypeFromPt2(*value.AsInt()).value_or(DType::Unknown)) : scalar(value.AsInt());
-    case Tag::Layout: return scalar(value.AsInt());
-    case Tag::MemoryFormat: return value.AsInt() ? Arg(MemoryFormat{*value.AsInt()}) : scalar(value.AsInt());
-    case Tag::Device: return ReadDevice(value);
-    case Tag::Graph: return ReadGraph(value);
+    case Tag::Number:
+      return ReadNumber(value);
+    case Tag::Numbers:
+      return ReadNumbers(value);
+    case Tag::DType:
+      return value.AsInt() ? Arg(DTypeFromPt2(*value.AsInt()).value_or(DType::Unknown)) : scalar(value.AsInt());
+    case Tag::Layout:
+      return scalar(value.AsInt());
+    case Tag::MemoryFormat:
+      return value.AsInt() ? Arg(MemoryFormat{*value.AsInt()}) : scalar(value.AsInt());
+    case Tag::Device:
+      return ReadDevice(value);
+    case Tag::Graph:
+      return ReadGraph(value);
   }
   PT2ONNX_UNREACHABLE();
 }
@@ -272,7 +341,8 @@ const OpSchema* GraphReader::SchemaFromUse(const OpSchema& so_far, std::span<con
   for (size_t i = 0; i < inputs.size(); ++i) {
     const std::string_view name = inputs[i].name.empty() ? context_.Join("arg", std::to_string(i)) : inputs[i].name;
     if (so_far.ArgIndex(name) >= 0) continue;
-    args.push_back({.name = name, .type = ArgType::Any, .optional = true, .keyword_only = inputs[i].keyword, .has_default = true, .default_text = "None"});
+    args.push_back(
+        {.name = name, .type = ArgType::Any, .optional = true, .keyword_only = inputs[i].keyword, .has_default = true, .default_text = "None"});
   }
   std::vector<ResultSchema> results(so_far.results.begin(), so_far.results.end());
   int64_t index = 0;
@@ -288,7 +358,8 @@ const OpSchema* GraphReader::SchemaFromUse(const OpSchema& so_far, std::span<con
   return context_.RegisterOp(op);
 }
 
-std::optional<size_t> GraphReader::PlaceOf(const OpSchema& op, std::string_view name, size_t position, const Arg& arg, const std::vector<bool>& bound) {
+std::optional<size_t> GraphReader::PlaceOf(const OpSchema& op, std::string_view name, size_t position, const Arg& arg,
+                                           const std::vector<bool>& bound) {
   if (!name.empty()) {
     const int index = op.ArgIndex(name);
     if (index >= 0) return static_cast<size_t>(index);

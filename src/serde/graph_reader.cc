@@ -78,8 +78,11 @@ void GraphReader::CollectNames() {
     std::string_view field;
     Name::Map map;
   };
-  constexpr Row kRows[] = {{"tensor_values", Name::kTensor},   {"sym_int_values", Name::kInt},      {"sym_float_values", Name::kFloat},
-                           {"sym_bool_values", Name::kBool}, {"custom_obj_values", Name::kObject}};
+  constexpr Row kRows[] = {{"tensor_values", Name::kTensor},
+                           {"sym_int_values", Name::kInt},
+                           {"sym_float_values", Name::kFloat},
+                           {"sym_bool_values", Name::kBool},
+                           {"custom_obj_values", Name::kObject}};
   int64_t count = 0;
   for (const Row& row : kRows) count += json_[row.field].Size();
   names_.reserve(static_cast<size_t>(count));
@@ -273,8 +276,10 @@ void GraphReader::ReadResults(JsonValue outputs, int64_t count, Node* node) {
     const auto sole = output.Sole();
     if (!sole) return Fail("E0142", "an output is no argument");
     if (sole->key == "as_tensor" || sole->value.IsArray()) {
-      if (sole->key == "as_none") results.push_back(nullptr);  // torch 2.5: an empty list
-      else flatten(flatten, sole->value);
+      if (sole->key == "as_none")
+        results.push_back(nullptr);  // torch 2.5: an empty list
+      else
+        flatten(flatten, sole->value);
     } else if (sole->key.starts_with("as_sym_")) {
       define(sole->value, "as_name");
     } else {

@@ -18,13 +18,13 @@ namespace pt2onnx {
 struct ReadState {
   explicit ReadState(Context& c) : context(c) {}
   Context& context;
-  std::optional<Error> error;                                // the first one; nobody goes on reading after it
-  std::unordered_map<std::string_view, SymExpr> exprs;       // by their text: a size occurs thousands of times
+  std::optional<Error> error;                           // the first one; nobody goes on reading after it
+  std::unordered_map<std::string_view, SymExpr> exprs;  // by their text: a size occurs thousands of times
   struct Op {
     const OpSchema* op = nullptr;
-    bool from_use = false;                                   // no table knows it: its schema grows with its uses
+    bool from_use = false;  // no table knows it: its schema grows with its uses
   };
-  std::unordered_map<std::string_view, Op> ops;              // by target
+  std::unordered_map<std::string_view, Op> ops;  // by target
   std::unordered_map<const ArgSchema*, Arg> defaults;
 
   void Fail(std::string_view code, std::string message, std::string help = {});
@@ -84,10 +84,10 @@ class GraphReader {
   std::optional<size_t> PlaceOf(const OpSchema& op, std::string_view name, size_t position, const Arg& arg, const std::vector<bool>& bound);
   Arg Default(const ArgSchema& schema);
 
-  Arg Named(std::string_view name);            // the value, or the expression of a size
-  Value* Operand(const Arg& arg);              // a number turned into a value by sym::value
+  Arg Named(std::string_view name);  // the value, or the expression of a size
+  Value* Operand(const Arg& arg);    // a number turned into a value by sym::value
   bool ToOperands(Arg& list);
-  Arg ReadNumber(JsonValue number);            // SymIntArgument and alike: {"as_name": n} or {"as_int": 3}
+  Arg ReadNumber(JsonValue number);  // SymIntArgument and alike: {"as_name": n} or {"as_int": 3}
   Arg ReadNumbers(JsonValue list);
   Arg ReadNames(JsonValue list, bool optional);
   Arg ReadGraph(JsonValue value);
@@ -103,7 +103,7 @@ class GraphReader {
   int depth_;
   Graph* graph_ = nullptr;
   std::unordered_map<std::string_view, Name> names_;
-  int64_t node_index_ = -1;          // of the node that is being read; for messages
+  int64_t node_index_ = -1;  // of the node that is being read; for messages
   std::string_view node_name_, argument_name_;
 };
 

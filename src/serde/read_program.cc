@@ -94,8 +94,9 @@ class ProgramReader {
     const JsonValue inputs = signature["input_specs"], outputs = signature["output_specs"];
     Graph& graph = *program_.graph;
     if (inputs.Size() != std::ssize(graph.inputs) || outputs.Size() != std::ssize(graph.outputs)) {
-      return state_.Fail("E0147", fmt::format("graph_module.signature: has {} inputs and {} outputs, the graph {} and {}", inputs.Size(), outputs.Size(),
-                                              graph.inputs.size(), graph.outputs.size()),
+      return state_.Fail("E0147",
+                         fmt::format("graph_module.signature: has {} inputs and {} outputs, the graph {} and {}", inputs.Size(), outputs.Size(),
+                                     graph.inputs.size(), graph.outputs.size()),
                          "the file is damaged");
     }
     size_t i = 0;
@@ -120,8 +121,10 @@ class ProgramReader {
       std::string_view field;
     };
     constexpr Row kRows[] = {
-        {"parameter", InputKind::Parameter, "parameter_name"}, {"buffer", InputKind::Buffer, "buffer_name"},
-        {"tensor_constant", InputKind::Constant, "tensor_constant_name"}, {"custom_obj", InputKind::Opaque, "custom_obj_name"},
+        {"parameter", InputKind::Parameter, "parameter_name"},
+        {"buffer", InputKind::Buffer, "buffer_name"},
+        {"tensor_constant", InputKind::Constant, "tensor_constant_name"},
+        {"custom_obj", InputKind::Opaque, "custom_obj_name"},
     };
     if (tag == "user_input" || tag == "constant_input") {
       const bool object = input.kind == InputKind::Opaque;
@@ -138,7 +141,8 @@ class ProgramReader {
     if (row == std::end(kRows)) return state_.Fail("E0146", fmt::format("inputs of the kind \"{}\" are not known", tag));
     const auto target = spec[row->field].AsString();
     if (!target || !input.value) {
-      return state_.Fail("E0142", fmt::format("graph_module.signature.input_specs: a {} without {}", tag, input.value ? row->field : "a placeholder"));
+      return state_.Fail("E0142",
+                         fmt::format("graph_module.signature.input_specs: a {} without {}", tag, input.value ? row->field : "a placeholder"));
     }
     input.kind = row->kind;
     input.target = *target;
@@ -158,9 +162,13 @@ class ProgramReader {
       std::string_view field;
     };
     constexpr Row kRows[] = {
-        {"user_output", OutputKind::User, ""}, {"loss_output", OutputKind::User, ""}, {"token", OutputKind::Plain, ""},
-        {"gradient_to_parameter", OutputKind::User, ""}, {"gradient_to_user_input", OutputKind::User, ""},
-        {"buffer_mutation", OutputKind::BufferMutation, "buffer_name"}, {"parameter_mutation", OutputKind::ParameterMutation, "parameter_name"},
+        {"user_output", OutputKind::User, ""},
+        {"loss_output", OutputKind::User, ""},
+        {"token", OutputKind::Plain, ""},
+        {"gradient_to_parameter", OutputKind::User, ""},
+        {"gradient_to_user_input", OutputKind::User, ""},
+        {"buffer_mutation", OutputKind::BufferMutation, "buffer_name"},
+        {"parameter_mutation", OutputKind::ParameterMutation, "parameter_name"},
         {"user_input_mutation", OutputKind::InputMutation, "user_input_name"},
     };
     const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.tag == tag; });

@@ -60,7 +60,8 @@ TEST(PrintParse, InputsOutputsAndRanges) {
       "    user \"k\" = \"text\",\n"
       "    plain = %y: f32[1]\n"
       ") where 0 <= s0 <= 64, s0*s1 <= 9, -3 <= s1 {\n"
-      "  return buffer \"n\" storage \"m\" = %b, parameter \"fc.weight\" = %p, input \"x\" = %x, plain = %y, %x, s0 + 1, 3, none, \"a\\\"\\\\\\n\\x01b\", 1.\n"
+      "  return buffer \"n\" storage \"m\" = %b, parameter \"fc.weight\" = %p, input \"x\" = %x, plain = %y, %x, s0 + 1, 3, none, "
+      "\"a\\\"\\\\\\n\\x01b\", 1.\n"
       "}\n");
 }
 
@@ -132,7 +133,8 @@ TEST(PrintParse, SubGraphs) {
       "  return %y\n"
       "}\n");
   Context context;
-  Result<Graph*> graph = Parse(context, "graph(%x: f32[2]) { %y: f32[2] = hop::wrap(graph(%a: f32[2]) { %b: f32[2] = aten::add.Tensor(%a, %x) return %b }, [%x]) return %y }");
+  Result<Graph*> graph = Parse(
+      context, "graph(%x: f32[2]) { %y: f32[2] = hop::wrap(graph(%a: f32[2]) { %b: f32[2] = aten::add.Tensor(%a, %x) return %b }, [%x]) return %y }");
   ASSERT_TRUE(graph) << graph.error().message;
   Graph* body = std::get<Graph*>((*graph)->nodes[0]->args[0]);
   body->inputs[0].value->name = "x";

@@ -15,8 +15,10 @@ using testing::IsEmpty;
 struct Parsed {
   explicit Parsed(std::string_view text) {
     Result<Graph*> result = Parse(context, text);
-    if (result) graph = *result;
-    else ADD_FAILURE() << result.error().message;
+    if (result)
+      graph = *result;
+    else
+      ADD_FAILURE() << result.error().message;
   }
   std::vector<std::string> At(Stage stage) { return Verify(*graph, stage); }
 
@@ -37,7 +39,8 @@ TEST(Verify, SoundProgram) {
 
 TEST(Verify, BatchNormWritesWhileItTrains) {
   const auto batch_norm = [](std::string_view train) {
-    return "graph(%x: f32[2, 3], %m: f32[3]) { %y: f32[2, 3] = aten::batch_norm(%x, none, none, %m, %m, " + std::string(train) + ", 0.1, 1e-05, true) return %y }";
+    return "graph(%x: f32[2, 3], %m: f32[3]) { %y: f32[2, 3] = aten::batch_norm(%x, none, none, %m, %m, " + std::string(train) +
+           ", 0.1, 1e-05, true) return %y }";
   };
   EXPECT_THAT(Parsed(batch_norm("false")).At(Stage::Functional), IsEmpty());
   EXPECT_THAT(Parsed(batch_norm("true")).At(Stage::Functional), ElementsAre(HasSubstr("writes to an argument")));

@@ -47,7 +47,8 @@ inline std::string Dim(std::string_view dim) {
   return number ? fmt::format(R"({{"as_int": {}}})", dim) : fmt::format(R"({{"as_expr": {{"expr_str": {}, "hint": null}}}})", Quote(dim));
 }
 // "x": {float32 of these sizes}
-inline std::string Meta(std::string_view name, const std::vector<std::string>& sizes, const std::vector<std::string>& strides = {}, int dtype = 7, int layout = 7) {
+inline std::string Meta(std::string_view name, const std::vector<std::string>& sizes, const std::vector<std::string>& strides = {}, int dtype = 7,
+                        int layout = 7) {
   std::vector<std::string> dims, steps;
   for (const std::string& size : sizes) dims.push_back(Dim(size));
   for (size_t i = 0; i < sizes.size(); ++i) steps.push_back(Dim(i < strides.size() ? strides[i] : i + 1 == sizes.size() ? "1" : sizes.back()));
@@ -61,8 +62,9 @@ inline std::string Named(std::string_view name, std::string_view arg) {
   return fmt::format(R"({{"name": {}, "arg": {}, "kind": 1}})", Quote(name), arg);
 }
 inline std::string NodeJson(std::string_view target, const std::vector<std::string>& inputs, const std::vector<std::string>& outputs) {
-  return fmt::format(R"({{"target": {}, "inputs": [{}], "outputs": [{}], "metadata": {{"stack_trace": "  File \"/a/m.py\", line 12, in forward\n    y = f(x)\n"}}}})",
-                     Quote(target), Joined(inputs), Joined(outputs));
+  return fmt::format(
+      R"({{"target": {}, "inputs": [{}], "outputs": [{}], "metadata": {{"stack_trace": "  File \"/a/m.py\", line 12, in forward\n    y = f(x)\n"}}}})",
+      Quote(target), Joined(inputs), Joined(outputs));
 }
 
 // Specs that are left out make every input and output the user's.

@@ -17,7 +17,10 @@ using testing::StartsWith;
 constexpr const char* kS0 = "Symbol('s0', positive=True, integer=True)";
 
 JsonGraph OneNode(std::string target, std::vector<std::string> inputs, std::vector<std::string> sizes = {"2", "3"}) {
-  return {.inputs = {Tensor("x")}, .nodes = {NodeJson(target, inputs, {Tensor("y")})}, .outputs = {Tensor("y")}, .tensors = {Meta("x", sizes), Meta("y", sizes)}};
+  return {.inputs = {Tensor("x")},
+          .nodes = {NodeJson(target, inputs, {Tensor("y")})},
+          .outputs = {Tensor("y")},
+          .tensors = {Meta("x", sizes), Meta("y", sizes)}};
 }
 std::string Text(const JsonGraph& graph) { return ReadText(JsonProgram{.graph = graph}.Json()); }
 
@@ -39,7 +42,8 @@ TEST(ReadProgram, ArgumentsAreInSchemaOrderWithDefaultsFilled) {
 }
 
 TEST(ReadProgram, NumbersAreWhatTheSchemaSays) {
-  EXPECT_THAT(Text(OneNode("torch.ops.aten.elu.default", {Named("self", Tensor("x")), Named("alpha", R"({"as_int": 2})")})), HasSubstr("aten::elu(%x, 2)"));
+  EXPECT_THAT(Text(OneNode("torch.ops.aten.elu.default", {Named("self", Tensor("x")), Named("alpha", R"({"as_int": 2})")})),
+              HasSubstr("aten::elu(%x, 2)"));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.dropout.default",
                            {Named("input", Tensor("x")), Named("p", R"({"as_int": 1})"), Named("train", R"({"as_bool": true})")})),
               HasSubstr("aten::dropout(%x, 1., true)"));
@@ -60,8 +64,10 @@ TEST(ReadProgram, NumbersAreWhatTheSchemaSays) {
 TEST(ReadProgram, SizesAreExpressionsAndNodesThatComputeThemVanish) {
   const JsonGraph graph{
       .inputs = {Tensor("x")},
-      .nodes = {NodeJson("torch.ops.aten.sym_size.int", {Named("self", Tensor("x")), Named("dim", R"({"as_int": 0})")}, {R"({"as_sym_int": {"as_name": "n"}})"}),
-                NodeJson("_operator.mul", {Named("a", R"({"as_sym_int": {"as_name": "n"}})"), Named("b", R"({"as_int": 2})")}, {R"({"as_sym_int": {"as_name": "m"}})"}),
+      .nodes = {NodeJson("torch.ops.aten.sym_size.int", {Named("self", Tensor("x")), Named("dim", R"({"as_int": 0})")},
+                         {R"({"as_sym_int": {"as_name": "n"}})"}),
+                NodeJson("_operator.mul", {Named("a", R"({"as_sym_int": {"as_name": "n"}})"), Named("b", R"({"as_int": 2})")},
+                         {R"({"as_sym_int": {"as_name": "m"}})"}),
                 NodeJson("torch.ops.aten.view.default",
                          {Named("self", Tensor("x")), Named("size", R"({"as_sym_ints": [{"as_name": "m"}, {"as_int": 2}]})")}, {Tensor("y")})},
       .outputs = {Tensor("y"), R"({"as_sym_int": {"as_name": "m"}})"},
@@ -79,28 +85,30 @@ TEST(ReadProgram, InfixOfTorch25) {
 }
 
 TEST(ReadProgram, ItemDefinesItsSymbol) {
-  const JsonGraph graph{
-      .inputs = {Tensor("x")},
-      .nodes = {NodeJson("torch.ops.aten.item.default", {Named("self", Tensor("x"))}, {R"({"as_sym_int": {"as_name": "item"}})"}),
-                NodeJson("torch.ops.aten.zeros.default",
-                         {Named("size", R"({"as_sym_ints": [{"as_name": "item"}, {"as_int": 3}]})"), Named("device", R"({"as_device": {"type": "cpu", "index": null}})")},
-                         {Tensor("y")})},
-      .outputs = {Tensor("y")},
-      .tensors = {Meta("x", {}, {}, 5), Meta("y", {"Symbol('u0', integer=True)", "3"}, {"3"})},
-      .ints = {SymRecord("item", "Symbol('u0', integer=True)")}};
+  const JsonGraph graph{.inputs = {Tensor("x")},
+                        .nodes = {NodeJson("torch.ops.aten.item.default", {Named("self", Tensor("x"))}, {R"({"as_sym_int": {"as_name": "item"}})"}),
+                                  NodeJson("torch.ops.aten.zeros.default",
+                                           {Named("size", R"({"as_sym_ints": [{"as_name": "item"}, {"as_int": 3}]})"),
+                                            Named("device", R"({"as_device": {"type": "cpu", "index": null}})")},
+                                           {Tensor("y")})},
+                        .outputs = {Tensor("y")},
+                        .tensors = {Meta("x", {}, {}, 5), Meta("y", {"Symbol('u0', integer=True)", "3"}, {"3"})},
+                        .ints = {SymRecord("item", "Symbol('u0', integer=True)")}};
   EXPECT_THAT(Text(graph), HasSubstr("%item: int(u0) = aten::item(%x)\n  %y: f32[u0, 3] = aten::zeros([u0, 3], device=device(\"cpu\"))"));
 }
 
 TEST(ReadProgram, SizeAmongTensorsOfAHigherOrderOp) {
   const JsonGraph body{.inputs = {R"({"as_sym_int": {"as_name": "n"}})", Tensor("x")},
-                       .nodes = {NodeJson("torch.ops.aten.add.Tensor", {Named("self", Tensor("x")), Named("other", R"({"as_sym_int": {"as_name": "n"}})")}, {Tensor("a")})},
+                       .nodes = {NodeJson("torch.ops.aten.add.Tensor",
+                                          {Named("self", Tensor("x")), Named("other", R"({"as_sym_int": {"as_name": "n"}})")}, {Tensor("a")})},
                        .outputs = {Tensor("a")},
                        .tensors = {Meta("x", {kS0}), Meta("a", {kS0})},
                        .ints = {SymRecord("n", kS0)}};
   const std::string graph_arg = fmt::format(R"({{"as_graph": {{"name": "g", "graph": {}}}}})", body.Json());
   const JsonGraph graph{.inputs = {Tensor("p"), Tensor("x")},
                         .nodes = {NodeJson("torch.ops.higher_order.cond",
-                                           {Named("", Tensor("p")), Named("", graph_arg), Named("", graph_arg), Named("", R"({"as_tensors": [{"name": "n"}, {"name": "x"}]})")},
+                                           {Named("", Tensor("p")), Named("", graph_arg), Named("", graph_arg),
+                                            Named("", R"({"as_tensors": [{"name": "n"}, {"name": "x"}]})")},
                                            {R"({"as_tensors": [{"name": "y"}]})"})},  // one-tuple of torch 2.6
                         .outputs = {Tensor("y")},
                         .tensors = {Meta("p", {}, {}, 12), Meta("x", {kS0}), Meta("y", {kS0})},
@@ -121,19 +129,21 @@ TEST(ReadProgram, SizeAmongTensorsOfAHigherOrderOp) {
 
 TEST(ReadProgram, OperandsThatStandLooseAreGathered) {
   const JsonGraph body{.inputs = {Tensor("a"), Tensor("b")}, .nodes = {}, .outputs = {Tensor("b")}, .tensors = {Meta("a", {"2"}), Meta("b", {"2"})}};
-  const JsonGraph graph{.inputs = {Tensor("x"), Tensor("y")},
-                        .nodes = {NodeJson("torch.ops.higher_order.wrap_with_set_grad_enabled",
-                                           {Named("", R"({"as_bool": false})"), Named("", fmt::format(R"({{"as_graph": {{"name": "", "graph": {}}}}})", body.Json())),
-                                            Named("", Tensor("x")), Named("", Tensor("y"))},
-                                           {Tensor("z")})},
-                        .outputs = {Tensor("z")},
-                        .tensors = {Meta("x", {"2"}), Meta("y", {"2"}), Meta("z", {"2"})}};
+  const JsonGraph graph{
+      .inputs = {Tensor("x"), Tensor("y")},
+      .nodes = {NodeJson("torch.ops.higher_order.wrap_with_set_grad_enabled",
+                         {Named("", R"({"as_bool": false})"), Named("", fmt::format(R"({{"as_graph": {{"name": "", "graph": {}}}}})", body.Json())),
+                          Named("", Tensor("x")), Named("", Tensor("y"))},
+                         {Tensor("z")})},
+      .outputs = {Tensor("z")},
+      .tensors = {Meta("x", {"2"}), Meta("y", {"2"}), Meta("z", {"2"})}};
   EXPECT_THAT(Text(graph), HasSubstr("hop::wrap_with_set_grad_enabled(false, graph(%a: f32[2], %b: f32[2]) {\n    return %b\n  }, [%x, %y])"));
 }
 
 TEST(ReadProgram, Signature) {
   JsonProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))})};
-  program.graph.inputs = {Tensor("p_w"), Tensor("b_n"), Tensor("c_t"), Tensor("x"), R"({"as_int": 3})", R"({"as_sym_int": {"as_name": "n"}})", Tensor("scale"), Tensor("obj")};
+  program.graph.inputs = {Tensor("p_w"),   Tensor("b_n"), Tensor("c_t"), Tensor("x"), R"({"as_int": 3})", R"({"as_sym_int": {"as_name": "n"}})",
+                          Tensor("scale"), Tensor("obj")};
   program.graph.inputs.back() = R"({"as_custom_obj": {"name": "obj", "class_fqn": "q.Q"}})";
   for (const char* name : {"p_w", "b_n", "c_t", "scale"}) program.graph.tensors.push_back(Meta(name, {"1"}));
   program.graph.ints = {SymRecord("n", "Symbol('s9', integer=True)")};
@@ -147,7 +157,8 @@ TEST(ReadProgram, Signature) {
                          R"({"user_input": {"arg": {"as_tensor": {"name": "scale"}}}})",
                          R"({"custom_obj": {"arg": {"name": "obj", "class_fqn": "q.Q"}, "custom_obj_name": "q"}})"};
   program.graph.outputs = {Tensor("y"), Tensor("y"), R"({"as_none": true})", R"({"as_string": "s"})"};
-  program.output_specs = {R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "n"}})", R"({"user_input_mutation": {"arg": {"name": "y"}, "user_input_name": "x"}})"};
+  program.output_specs = {R"({"buffer_mutation": {"arg": {"name": "y"}, "buffer_name": "n"}})",
+                          R"({"user_input_mutation": {"arg": {"name": "y"}, "user_input_name": "x"}})"};
   program.in_spec =
       R"([1, {"type": "builtins.tuple", "context": "null", "children_spec": [{"type": "builtins.tuple", "context": "null", "children_spec": [)"
       R"({"type": null, "context": null, "children_spec": []}, {"type": "builtins.list", "context": "null", "children_spec": [)"
@@ -203,7 +214,8 @@ TEST(ReadProgram, GivenSchemasAreTakenFirst) {
   Result<OpSchema> schema = ParseSchema("my::f(Tensor(a!) x, int[2] k=1) -> Tensor", context);
   ASSERT_TRUE(schema);
   context.RegisterOp(*schema);
-  Result<Program> program = ReadJson(context, JsonProgram{.graph = OneNode("torch.ops.my.f.default", {Named("x", Tensor("x")), Named("k", R"({"as_int": 4})")})}.Json());
+  Result<Program> program =
+      ReadJson(context, JsonProgram{.graph = OneNode("torch.ops.my.f.default", {Named("x", Tensor("x")), Named("k", R"({"as_int": 4})")})}.Json());
   ASSERT_TRUE(program) << program.error().message;
   const Node& node = *program->graph->nodes[0];
   EXPECT_TRUE(node.op->Writes());
@@ -211,10 +223,11 @@ TEST(ReadProgram, GivenSchemasAreTakenFirst) {
 }
 
 TEST(ReadProgram, AutoFunctionalizedIsACallOnClones) {
-  JsonGraph graph = OneNode("torch.ops.higher_order.auto_functionalized_v2",
-                            {Named("", R"({"as_operator": "torch.ops.my.mut.default"})"), Named("k", R"({"as_float": 2.0})"), Named("_x_base_index", R"({"as_int": 0})"),
-                             Named("_x_slice_dim", R"({"as_int": 0})"), Named("_x_slice_start", R"({"as_int": 1})"), Named("_x_slice_end", R"({"as_int": 2})"),
-                             Named("_all_bases", R"({"as_tensors": [{"name": "x"}]})")});
+  JsonGraph graph =
+      OneNode("torch.ops.higher_order.auto_functionalized_v2",
+              {Named("", R"({"as_operator": "torch.ops.my.mut.default"})"), Named("k", R"({"as_float": 2.0})"),
+               Named("_x_base_index", R"({"as_int": 0})"), Named("_x_slice_dim", R"({"as_int": 0})"), Named("_x_slice_start", R"({"as_int": 1})"),
+               Named("_x_slice_end", R"({"as_int": 2})"), Named("_all_bases", R"({"as_tensors": [{"name": "x"}]})")});
   graph.nodes[0].replace(graph.nodes[0].find(R"("outputs": [)") + 12, 0, R"({"as_none": true}, )");
   EXPECT_THAT(Text(graph), HasSubstr("  %y: f32[2, 3] = aten::clone(%x)\n"
                                      "  %0: f32[1, 3]@3 = aten::slice.Tensor(%y, 0, 1, 2)\n"
@@ -230,7 +243,8 @@ TEST(ReadProgram, ErrorsSayWhereAndWhat) {
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("y"))})), HasSubstr("%y is used before it is defined"));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {})), HasSubstr("E0145 graph_module.graph.nodes[0] (y): aten::relu gets no \"self\""));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", R"({"as_string": "x"})")})), HasSubstr("E0145"));
-  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", x), Named("what", x)})), HasSubstr("argument what: aten::relu has no place for it"));
+  EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", x), Named("what", x)})),
+              HasSubstr("argument what: aten::relu has no place for it"));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", R"({"as_new": 1})")})), HasSubstr("E0146"));
   EXPECT_THAT(Text(OneNode("torch.ops.aten.relu.default", {Named("self", x)}, {"Nonsense(("})), StartsWith("E0144"));
   JsonProgram program{.graph = OneNode("torch.ops.aten.relu.default", {Named("self", x)})};
@@ -251,11 +265,16 @@ TEST(ReadProgram, AnyValueMayBeAnythingElse) {
   const JsonGraph body{.inputs = {Tensor("a")}, .nodes = {}, .outputs = {Tensor("a")}, .tensors = {Meta("a", {kS0, "2"})}};
   JsonProgram program{
       .graph = {.inputs = {Tensor("p_w"), Tensor("x")},
-                .nodes = {NodeJson("torch.ops.aten.view.default", {Named("self", Tensor("x")), Named("size", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 2}]})")}, {Tensor("y")}),
+                .nodes = {NodeJson("torch.ops.aten.view.default",
+                                   {Named("self", Tensor("x")), Named("size", R"({"as_sym_ints": [{"as_name": "n"}, {"as_int": 2}]})")},
+                                   {Tensor("y")}),
                           NodeJson("torch.ops.higher_order.wrap_with_set_grad_enabled",
-                                   {Named("", R"({"as_bool": false})"), Named("", fmt::format(R"({{"as_graph": {{"name": "g", "graph": {}}}}})", body.Json())), Named("", Tensor("y"))},
+                                   {Named("", R"({"as_bool": false})"),
+                                    Named("", fmt::format(R"({{"as_graph": {{"name": "g", "graph": {}}}}})", body.Json())), Named("", Tensor("y"))},
                                    {R"({"as_tensors": [{"name": "z"}]})"}),
-                          NodeJson("torch.ops.my.f.default", {Named("k", R"({"as_optional_tensors": [{"as_none": true}, {"as_tensor": {"name": "z"}}]})")}, {R"({"as_none": true})"})},
+                          NodeJson("torch.ops.my.f.default",
+                                   {Named("k", R"({"as_optional_tensors": [{"as_none": true}, {"as_tensor": {"name": "z"}}]})")},
+                                   {R"({"as_none": true})"})},
                 .outputs = {Tensor("z")},
                 .tensors = {Meta("p_w", {"1"}), Meta("x", {kS0, "2"}), Meta("y", {kS0, "2"}), Meta("z", {kS0, "2"})},
                 .ints = {SymRecord("n", kS0)}},
@@ -275,8 +294,10 @@ TEST(ReadProgram, AnyValueMayBeAnythingElse) {
     for (; end < json.size(); ++end) {
       const char c = json[end];
       if (quoted) {
-        if (c == '\\') ++end;
-        else if (c == '"') quoted = false;
+        if (c == '\\')
+          ++end;
+        else if (c == '"')
+          quoted = false;
         continue;
       }
       if (c == '"') quoted = true;

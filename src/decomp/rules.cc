@@ -3,11 +3,13 @@
 namespace pt2onnx {
 
 void AliasDecompositions(Rules<Aten>& r);
+void ForeachDecompositions(Rules<Aten>& r);
 void MathDecompositions(Rules<Aten>& r);
 
 Rules<Aten> DecompositionRules() {
   Rules<Aten> r;
   AliasDecompositions(r);
+  ForeachDecompositions(r);
   MathDecompositions(r);
   return r;
 }

@@ -60,7 +60,6 @@ class Functionalize : public Sink {
   Results EmitBatchNorm(const Call& call);
   Results EmitInstanceNorm(const Call& call);
   Results EmitGeometryChange(const Call& call);
-  Results EmitInlined(const Call& call);
   Results EmitSubgraphs(const Call& call);
   Results ViewResults(const Call& call, Alias* parent, std::span<const ViewStep> steps);
   Results SameTensor(const Call& call, TensorObject* tensor);

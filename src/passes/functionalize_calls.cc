@@ -3,10 +3,12 @@
 
 #include "ir/infer.h"
 #include "ir/op_table.h"
-#include "ir/promotion.h"
+#include "ir/schema_parse.h"
+#include "passes/autocast.h"
 #include "passes/functionalize.h"
 #include "passes/geometry.h"
 #include "passes/views.h"
+#include "rewrite/inline_call.h"
 
 namespace pt2onnx {
 namespace {
@@ -35,6 +37,7 @@ bool In(std::string_view name, const std::string_view (&names)[N]) {
 // Regions that only set a mode, or mark a piece of the program: their body is part of the caller.
 constexpr std::string_view kInlined[] = {"hop::wrap_with_set_grad_enabled", "hop::tag_activation_checkpoint", "hop::wrap", "hop::invoke_subgraph",
                                          "hop::strict_mode", "hop::hints_wrapper"};
+bool IsInlined(const OpSchema& op) { return In(op.name, kInlined); }
 constexpr std::string_view kDropouts[] = {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"};
 
 }  // namespace
@@ -295,7 +298,8 @@ Results Functionalize::EmitWrite(const Call& call) {
       return RefuseCall(call, "E0202", "there is no out-of-place form of this op: what it writes can't become a value", "write it out of place in the model");
     const OpSchema& form = OpTable()[static_cast<size_t>(op.functional)];
     std::vector<Arg> form_args;
-    for (const int i : ArgsOfFunctional(op)) form_args.push_back(i >= 0 ? args[static_cast<size_t>(i)] : Arg{});  // alpha_dropout_ calls it self
+    const std::vector<int> from = ArgsOfFunctional(op);
+    for (size_t i = 0; i < form.args.size(); ++i) form_args.push_back(from[i] >= 0 ? args[static_cast<size_t>(from[i])] : FillDefault(context_, form.args[i]));
     std::vector<Type> types = InferTypes(context_, form, form_args);
     if (types.empty()) {  // its results are the returned ones without alias, then the written ones
       for (size_t i = 0, n = 0; i < op.results.size() && n < call.types.size(); ++i, ++n)
@@ -480,7 +484,14 @@ Results Functionalize::EmitGeometryChange(const Call& call) {
 // ---- Sub-graphs ---------------------------------------------------------------------------------------------------------------------
 
 Results Functionalize::EmitSubgraphs(const Call& call) {
-  if (In(call.op->name, kInlined)) return EmitInlined(call);
+  if (IsInlined(*call.op)) return InlineCall(call, *this);
+  if (call.op->name == "hop::wrap_with_autocast") {
+    const DType* dtype = std::get_if<DType>(Find(call, "dtype"));
+    const std::string_view device = std::get<std::string_view>(*Find(call, "device"));
+    if (!Flag(call, "enabled")) return InlineCall(call, *this);
+    Autocast autocast(*this, dtype ? *dtype : device == "cpu" ? DType::BF16 : DType::F16, &IsInlined);
+    return InlineCall(call, autocast);
+  }
   std::vector<Arg> args = ReadArgs(call.args);
   for (Arg& arg : args) {
     Graph* const* body = std::get_if<Graph*>(&arg);
@@ -493,22 +504,6 @@ Results Functionalize::EmitSubgraphs(const Call& call) {
     arg = functional;
   }
   return Answer(call, down_.Emit({call.op, args, call.types, call.loc, call.names}));
-}
-
-Results Functionalize::EmitInlined(const Call& call) {
-  const Graph* body = nullptr;
-  std::vector<Value*> operands;
-  for (const Arg& arg : call.args) {
-    if (Graph* const* graph = std::get_if<Graph*>(&arg)) body = *graph;
-    if (const ValueList* list = std::get_if<ValueList>(&arg)) operands.assign(list->begin(), list->end());
-  }
-  std::vector<Value*> results;
-  for (const Arg& output : Inline(*body, operands, *this)) {
-    Value* const* value = std::get_if<Value*>(&output);
-    results.push_back(value ? *value : nullptr);
-  }
-  results.resize(call.types.size(), nullptr);
-  return context_.arena.Copy(results);
 }
 
 // ---- Ends ---------------------------------------------------------------------------------------------------------------------------

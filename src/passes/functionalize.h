@@ -72,6 +72,7 @@ class Functionalize : public Sink {
 
   Sink& down_;
   Aten aten_;
+  const Call idle_{FindOpInTable("pt2onnx::poison"), {}, {}};                    // what is emitted between calls stands nowhere in the user's program
   std::vector<TensorObject*> tensors_;   // by handle id
   std::vector<State> state_;
   std::unordered_map<int, std::vector<size_t>> shared_;  // storage number -> positions in state_

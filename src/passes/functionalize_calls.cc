@@ -509,6 +509,7 @@ Results Functionalize::EmitSubgraphs(const Call& call) {
 // ---- Ends ---------------------------------------------------------------------------------------------------------------------------
 
 void Functionalize::Output(const GraphOutput& output) {
+  aten_.Begin(idle_);
   GraphOutput read = output;
   if (Value* const* value = std::get_if<Value*>(&output.value)) read.value = ReadHandle(*value);
   down_.Output(read);
@@ -516,6 +517,7 @@ void Functionalize::Output(const GraphOutput& output) {
 
 // Changed inputs in input order, then changed parameters and buffers in the signature's order: each name whose storage was written.
 void Functionalize::Finish() {
+  aten_.Begin(idle_);
   const auto changed = [&](bool user) {
     for (const State& state : state_) {
       if ((state.input.kind == InputKind::User) != user) continue;

@@ -31,6 +31,7 @@ Value* Lower::Input(const GraphInput& input) {
 
 void Lower::DefineInputs() {
   if (inputs_.empty()) return;
+  onnx_.Begin(idle_);
   // A dim that is a symbol itself comes before one that is computed from it.
   for (const bool bare : {true, false})
     for (Value* input : inputs_) {
@@ -82,6 +83,7 @@ Results Lower::Emit(const Call& call) {
 
 void Lower::Output(const GraphOutput& output) {
   DefineInputs();
+  onnx_.Begin(idle_);
   GraphOutput own = output;
   if (const SymExpr* expr = std::get_if<SymExpr>(&output.value)) {
     const DType dtype = expr->kind() == SymKind::Int ? DType::I64 : expr->kind() == SymKind::Bool ? DType::Bool : DType::F64;

@@ -22,6 +22,7 @@ class Lower : public Sink {
   const Rules<Onnx>& rules_;
   GraphSink model_;
   Onnx onnx_;
+  const Call idle_{FindOpInTable("pt2onnx::poison"), {}, {}};           // what is emitted between calls stands nowhere in the user's program
   std::vector<Value*> inputs_;  // whose sizes define symbols; empty once they do
 };
 

@@ -37,6 +37,17 @@ bool In(std::string_view name, const std::string_view (&names)[N]) {
 // Regions that only set a mode, or mark a piece of the program: their body is part of the caller.
 constexpr std::string_view kInlined[] = {"hop::wrap_with_set_grad_enabled", "hop::tag_activation_checkpoint", "hop::wrap", "hop::invoke_subgraph",
                                          "hop::strict_mode", "hop::hints_wrapper"};
+// x with its main diagonal filled: every (sum of strides)-th element of the row-major order. Of a tall matrix the diagonal ends after a square,
+// or with wrap goes on below a blank row.
+Val FilledDiagonal(Aten& b, Val x, Scalar value, bool wrap) {
+  SymExpr step = 0;
+  for (const SymExpr& stride : RowMajorStrides(x.shape())) step = step + stride;
+  const Val at = b.Reshape(b(aten::arange{.end = Scalar(x.numel()), .dtype = DType::I64}), x.shape());
+  Val hit = b(aten::eq_Scalar{.self = b(aten::remainder_Scalar{.self = at, .other = Scalar(step)}), .other = 0});
+  if (x.rank() == 2 && !wrap) hit = b(aten::logical_and{.self = hit, .other = b(aten::lt_Scalar{.self = at, .other = Scalar(x.dim(1) * x.dim(1))})});
+  return b(aten::where_self{.condition = hit, .self = b.Constant(value, x.dtype()), .other = x});
+}
+
 bool IsInlined(const OpSchema& op) { return In(op.name, kInlined); }
 constexpr std::string_view kDropouts[] = {"aten::dropout", "aten::feature_dropout", "aten::alpha_dropout", "aten::feature_alpha_dropout"};
 
@@ -293,6 +304,8 @@ Results Functionalize::EmitWrite(const Call& call) {
       const Scalar number = base == "aten::zero_" ? Scalar(0) : Scalar::FromArg(args[1]);
       values = {aten_(aten::full{.size = type.shape, .fill_value = number, .dtype = type.dtype}).value};
     }
+  } else if (base == "aten::fill_diagonal_") {
+    values = {FilledDiagonal(aten_, aten_.Wrap(std::get<Value*>(args[0])), Scalar::FromArg(args[1]), std::get<bool>(args[2])).value};
   } else {
     if (op.functional < 0)
       return RefuseCall(call, "E0202", "there is no out-of-place form of this op: what it writes can't become a value", "write it out of place in the model");

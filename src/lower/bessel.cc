@@ -53,7 +53,7 @@ Wave FarOut(Onnx& b, Val x, double order) {
   return {Polynomial(square, even), Polynomial(square, odd) * inverse, b.Sin(phase), b.Cos(phase), b.Sqrt(inverse * (2 / pi))};
 }
 
-// Of |x|: J0, and J1 = sign(x) J1(|x|). Infinity: 0.
+// Of |x|: J0, and J1 = sign(x) J1(|x|). Infinity: NaN, as PyTorch has it.
 Val SeriesJ(Onnx& b, Val x, int order) {
   const Val near = b.Min(x, Like(x, kSwitch));
   const Val y = Polynomial(near * near * 0.25, PowerSeries(order, -1));
@@ -63,8 +63,7 @@ Val BesselJ(Onnx& b, Val v, int order) {
   v = Double(b, v);
   const Val x = b.Abs(v);
   const Val y = b.Where(b.Less(x, Like(x, kSwitch)), SeriesJ(b, x, order), FarOut(b, x, order).J());
-  const Val bounded = b.Where(b.IsInf(x), Like(x, 0.0), y);
-  return order == 0 ? bounded : bounded * b.Sign(v);
+  return order == 0 ? y : y * b.Sign(v);
 }
 Val J0(Onnx& b, Val x) { return BesselJ(b, x, 0); }
 Val J1(Onnx& b, Val x) { return BesselJ(b, x, 1); }

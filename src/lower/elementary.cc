@@ -34,13 +34,13 @@ Val Sinh(Onnx& b, Val x) { return IsDouble(x) ? b.Tanh(x) * Cosh(b, x) : b.Sinh(
 Val Tan(Onnx& b, Val x) { return IsDouble(x) ? b.Sin(x) / b.Cos(x) : b.Tan(x); }
 
 // float64: y = atan(x) in float32, then one step  y + atan((x - tan y) / (1 + x tan y)), where the last atan's argument is so small that it is its
-// own value. Zeros keep their sign.
+// own value.
 Val Atan(Onnx& b, Val x) {
   if (!IsDouble(x)) return b.Atan(x);
   x = b.Clip(x, Like(x, -1e30), Like(x, 1e30));
   const Val y = Double(b, b.Atan(b.Cast(x, DType::F32)));
   const Val s = b.Sin(y), c = b.Cos(y);
-  return b.Where(b.Equal(x, Like(x, 0.0)), x, y + (x * c - s) / (c + x * s));
+  return y + (x * c - s) / (c + x * s);
 }
 
 // atan(x / sqrt((1 - x)(1 + x)))
@@ -53,17 +53,17 @@ Val Acos(Onnx& b, Val x) { return IsDouble(x) ? Atan(b, b.Sqrt((1.0 - x) / (1.0 
 Val Atan2(Onnx& b, Val y, Val x) {
   const double most = Largest(x), least = IsDouble(x) ? 1e-320 : 1e-44;
   const Val lo = Like(x, -most), hi = Like(x, most), zero = Like(x, 0.0);
-  const Val bounded = b.Clip(x, lo, hi);
-  const Val angle = Atan(b, b.Clip(y, lo, hi) / b.Max(b.Abs(bounded), Like(x, least)));
-  const Val left = b.Less(b.Reciprocal(bounded), zero), below = b.Less(b.Reciprocal(angle), zero);  // of -0.0 too
+  x = b.Clip(x, lo, hi), y = b.Clip(y, lo, hi);
+  const Val angle = Atan(b, y / b.Max(b.Abs(x), Like(x, least)));
+  const Val left = b.Less(b.Reciprocal(x), zero), below = b.Less(b.Reciprocal(y), zero);  // of -0.0 too
   return b.Where(left, b.Where(below, Like(x, -pi), Like(x, pi)) - angle, angle);
 }
 
-// sign(x) log(|x| + sqrt(x^2 + 1))
+// sign(x) log(|x| + sqrt(x^2 + 1)), which is log1p(a + a / (1/a + sqrt(1/a^2 + 1))) of a = |x|: no square that overflows
 Val Asinh(Onnx& b, Val x) {
   if (!IsDouble(x)) return b.Asinh(x);
-  const Val a = b.Abs(x);
-  return b.Sign(x) * Log1p(b, a + a * a / (b.Sqrt(a * a + 1.0) + 1.0));
+  const Val a = b.Abs(x), inverse = b.Reciprocal(a);
+  return b.Sign(x) * Log1p(b, a + a / (inverse + b.Sqrt(inverse * inverse + 1.0)));
 }
 // log(x + sqrt(x - 1) sqrt(x + 1))
 Val Acosh(Onnx& b, Val x) { return IsDouble(x) ? b.Log(x + b.Sqrt(x - 1.0) * b.Sqrt(x + 1.0)) : b.Acosh(x); }

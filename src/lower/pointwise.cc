@@ -136,8 +136,7 @@ Val ClampTensor(Onnx& b, Val self, const OptVal& min, const OptVal& max) {
 }
 Val Clamp(Onnx& b, Val self, const OptScalar& min, const OptScalar& max) {
   const auto bound = [&](const OptScalar& x) { return x ? OptVal(Like(self, *x)) : OptVal(); };
-  const bool clips = self.dtype() != DType::I16 && self.dtype() != DType::U16;  // the runtime has Max and Min of these only
-  return clips && (min || max) ? b.Clip(self, bound(min), bound(max)) : ClampTensor(b, self, bound(min), bound(max));
+  return min || max ? b.Clip(self, bound(min), bound(max)) : self;
 }
 
 Val Choose(Onnx& b, Val condition, Val self, Val other) { return b.Where(b.Cast(condition, DType::Bool), self, other); }

@@ -1,4 +1,7 @@
-// Forms of common operators that take plain lists, with identity work left out.
+// Forms of common operators that take plain lists, with identity work left out. A view of a view is made from where the chain began, so that
+// no more than one node is left of it:
+//
+//   Unsqueeze(Unsqueeze(x, 0), 3)  ->  Unsqueeze(x, [0, 3])      Transpose(Transpose(x, p), inverse of p)  ->  x
 #include <algorithm>
 
 #include "ir/sym_facts.h"
@@ -23,6 +26,41 @@ IntVec FrontAxes(const IntVec& axes, int64_t rank) {
   return out;
 }
 
+bool AllKnown(Dims shape) {
+  return std::none_of(shape.begin(), shape.end(), [](const SymExpr& e) { return e.IsUnknown(); });
+}
+
+bool IsMadeBy(const Value* value, std::initializer_list<std::string_view> ops) {
+  return value->def && std::find(ops.begin(), ops.end(), value->def->op->name) != ops.end();
+}
+
+// x, and what it is only another shape of.
+std::vector<Value*> OtherShapes(Value* x) {
+  std::vector<Value*> out = {x};
+  while (IsMadeBy(x, {"onnx::Reshape", "onnx::Unsqueeze", "onnx::Squeeze"})) {
+    x = std::get<Value*>(x->def->args[0]);
+    if (!x->type.ranked || x->problem) break;
+    out.push_back(x);
+  }
+  return out;
+}
+
+// The axes of `large` that are 1 and without which it is `small`.
+std::optional<IntVec> AddedOnes(Dims small, Dims large) {
+  IntVec axes;
+  size_t at = 0;
+  for (size_t i = 0; i < large.size(); ++i) {
+    if (at < small.size() && small[at] == large[i]) ++at;
+    else if (large[i] == SymExpr(1)) axes.push_back(static_cast<int64_t>(i));
+    else return std::nullopt;
+  }
+  return at == small.size() ? std::optional(axes) : std::nullopt;
+}
+
+bool AllConst(const DimVec* list) {
+  return list && std::all_of(list->begin(), list->end(), [](const SymExpr& e) { return e.IsConst(); });
+}
+
 }  // namespace
 
 Val Onnx::Cast(Val x, DType to) {
@@ -31,12 +69,20 @@ Val Onnx::Cast(Val x, DType to) {
 }
 
 Val Onnx::Reshape(Val x, DimVec shape) {
-  if (x.value->type.ranked && SameDims(x.shape(), shape)) return x;
+  const std::vector<Value*> origins = OtherShapes(x.value);
+  for (Value* origin : origins)
+    if (origin->type.ranked && SameDims(origin->type.shape, shape)) return Wrap(origin);
+  for (size_t i = origins.size(); i-- > 0;) {
+    if (!origins[i]->type.ranked) continue;
+    if (const auto axes = AddedOnes(origins[i]->type.shape, shape)) return OnnxOps::Unsqueeze(Wrap(origins[i]), Ints(*axes));
+    if (const auto axes = AddedOnes(shape, origins[i]->type.shape)) return OnnxOps::Squeeze(Wrap(origins[i]), Ints(*axes));
+  }
   // allowzero only where it matters: it must not stand beside -1, and older runtimes know the plain form best.
   const bool zero = std::any_of(shape.begin(), shape.end(), [](const SymExpr& e) { return e == SymExpr(0); });
   // Where it can be, a dim that is not constant is written without arithmetic at run time: 0 takes x's dim at that place, -1 is what
   // is left. -1 not beside zeros, where it would be ambiguous.
   const auto symbolic = std::count_if(shape.begin(), shape.end(), [](const SymExpr& e) { return !e.IsConst(); });
+  if (symbolic < 2) x = Wrap(origins.back());
   const auto kept = [&](size_t i) { return i < static_cast<size_t>(x.rank()) && shape[i] == x.shape()[i]; };
   int64_t open = 0;
   bool positive = true;
@@ -62,18 +108,39 @@ Val Onnx::Expand(Val x, DimVec shape) {
 
 Val Onnx::Transpose(Val x, IntVec perm) {
   perm = FrontAxes(perm, std::ssize(perm));
+  while (IsMadeBy(x.value, {"onnx::Transpose"})) {
+    const Node& inner = *x.value->def;
+    const pt2onnx::Ints* first = std::get_if<pt2onnx::Ints>(&inner.args[1]);
+    if (!first || first->size() != perm.size()) break;
+    for (int64_t& d : perm) d = (*first)[static_cast<size_t>(d)];
+    x = Wrap(std::get<Value*>(inner.args[0]));
+  }
   if (std::is_sorted(perm.begin(), perm.end())) return x;
   return OnnxOps::Transpose(x, {.perm = perm});
 }
 
 Val Onnx::Unsqueeze(Val x, IntVec axes) {
   if (axes.empty()) return x;
-  return OnnxOps::Unsqueeze(x, Ints(FrontAxes(axes, x.rank() + std::ssize(axes))));
+  axes = FrontAxes(axes, x.rank() + std::ssize(axes));
+  if (OtherShapes(x.value).size() > 1 && AllKnown(x.shape())) {
+    DimVec shape(x.shape());
+    std::sort(axes.begin(), axes.end());
+    for (int64_t axis : axes) shape.insert(shape.begin() + axis, SymExpr(1));
+    return Reshape(x, shape);
+  }
+  return OnnxOps::Unsqueeze(x, Ints(axes));
 }
 
 Val Onnx::Squeeze(Val x, IntVec axes) {
   if (axes.empty()) return x;
-  return OnnxOps::Squeeze(x, Ints(FrontAxes(axes, x.rank())));
+  axes = FrontAxes(axes, x.rank());
+  if (OtherShapes(x.value).size() > 1 && AllKnown(x.shape())) {
+    DimVec shape;
+    for (int64_t i = 0; i < x.rank(); ++i)
+      if (std::find(axes.begin(), axes.end(), i) == axes.end()) shape.push_back(x.dim(i));
+    return Reshape(x, shape);
+  }
+  return OnnxOps::Squeeze(x, Ints(axes));
 }
 
 Val Onnx::Slice(Val x, int64_t axis, SymExpr start, SymExpr end, SymExpr step) {
@@ -83,7 +150,25 @@ Val Onnx::Slice(Val x, int64_t axis, SymExpr start, SymExpr end, SymExpr step) {
   const bool to_end = end == dim || (end.IsConst() && end.Const() == std::numeric_limits<int64_t>::max());
   if (start == SymExpr(0) && to_end && step == SymExpr(1)) return x;
   if (to_end && !end.IsConst()) end = std::numeric_limits<int64_t>::max();  // needs no arithmetic at run time
-  return OnnxOps::Slice(x, Int1(start), Int1(end), Ints({axis}), step == SymExpr(1) ? OptVal() : Int1(step));
+  // Slices along other axes are one with this.
+  DimVec starts = {start}, ends = {end}, axes = {axis}, steps = {step};
+  if (IsMadeBy(x.value, {"onnx::Slice"}) && AllConst(&starts) && AllConst(&ends) && AllConst(&steps)) {
+    const std::span<const Arg> args = x.value->def->args;
+    const auto known = [&](size_t i) { return IsNone(args[i]) ? nullptr : KnownInts(Wrap(std::get<Value*>(args[i]))); };
+    const DimVec* inner[] = {known(1), known(2), known(3), known(4)};
+    const bool constant = AllConst(inner[0]) && AllConst(inner[1]) && AllConst(inner[2]) && (IsNone(args[4]) || AllConst(inner[3]));
+    const auto elsewhere = [&](const SymExpr& e) { return e.Const() >= 0 && e.Const() != axis; };
+    if (constant && std::all_of(inner[2]->begin(), inner[2]->end(), elsewhere)) {
+      starts.insert(starts.begin(), inner[0]->begin(), inner[0]->end());
+      ends.insert(ends.begin(), inner[1]->begin(), inner[1]->end());
+      axes.insert(axes.begin(), inner[2]->begin(), inner[2]->end());
+      steps.insert(steps.begin(), inner[2]->size(), SymExpr(1));
+      if (inner[3]) std::copy(inner[3]->begin(), inner[3]->end(), steps.begin());
+      x = Wrap(std::get<Value*>(args[0]));
+    }
+  }
+  const bool by_one = std::all_of(steps.begin(), steps.end(), [](const SymExpr& e) { return e == SymExpr(1); });
+  return OnnxOps::Slice(x, Shape(starts), Shape(ends), Shape(axes), by_one ? OptVal() : Shape(steps));
 }
 
 Val Onnx::Concat(const Vals& list, int64_t axis) {

@@ -13,7 +13,7 @@ HERE = pathlib.Path(__file__).parent
 
 
 def main():
-    converter = sys.argv[1]
+    converter = str(pathlib.Path(sys.argv[1]).resolve())
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "demo.onnx"
         command = [converter, "convert", "demo.pt2", "-o", str(path)]

@@ -29,13 +29,23 @@ std::vector<SymExpr> OutSizes(const Onnx& b, int64_t dims) {
   return {shape.end() - dims, shape.end()};
 }
 
-// ceil_mode only where it makes a difference: some readers of models round up without looking where the last window begins.
-int64_t CeilMode(const Window& w, Dims in, Dims out) {
-  for (size_t d = 0; w.ceil && d < out.size(); ++d) {
-    const SymExpr room = in[d] + w.pad_begin[d] + w.pad_end[d] - w.dilation[d] * (w.kernel[d] - 1) - 1;
-    if (!(FloorDiv(room, w.stride[d]) + 1 == out[d])) return 1;
+// The window as attributes say it: rounded down where that gives as many windows, rounded up where every reader of models counts as torch
+// does (some don't look where the last window begins), else, if padding does not count, padded at the end as far as the last window goes.
+std::optional<Window> AsAttributes(Window w, Dims in, Dims out, bool padding_counts) {
+  if (!w.ceil) return w;
+  bool down = true, up = true, padded = !padding_counts;
+  Window p = w;
+  for (size_t d = 0; d < out.size(); ++d) {
+    const SymExpr reach = w.dilation[d] * (w.kernel[d] - 1) + 1, room = in[d] + w.pad_begin[d] + w.pad_end[d] - reach;
+    down = down && FloorDiv(room, w.stride[d]) + 1 == out[d];
+    up = up && (!in[d].IsConst() || CeilDiv(room, w.stride[d]) + 1 == out[d]);
+    const SymExpr end = (out[d] - 1) * w.stride[d] + reach - in[d] - w.pad_begin[d];
+    if (end.IsConst()) p.pad_end[d] = std::max(p.pad_end[d], end.Const());
+    padded = padded && end.IsConst() && p.pad_end[d] < w.kernel[d];
   }
-  return 0;
+  w.ceil = !down;
+  p.ceil = false;
+  return down || up ? std::optional(w) : padded ? std::optional(p) : std::nullopt;
 }
 
 // The maximum of windows gathered at `places`, and at which of `indices` (same shape) it is. Both [N, C, o...].
@@ -52,8 +62,8 @@ Vals MaxPool(Onnx& b, Val input, const Window& w) {
   const std::vector<SymExpr> out = OutSizes(b, w.dims());
   return Batched(b, input, w.dims(), [&](Val x) -> Vals {
     const Dims sizes = x.shape().subspan(2);
-    if (HasMaxPool(x.dtype())) {
-      const MaxPoolOut y = b.MaxPool(x, {.ceil_mode = CeilMode(w, sizes, out), .dilations = w.dilation, .kernel_shape = w.kernel, .pads = w.pads(), .strides = w.stride});
+    if (const auto a = AsAttributes(w, sizes, out, false); a && HasMaxPool(x.dtype())) {
+      const MaxPoolOut y = b.MaxPool(x, {.ceil_mode = a->ceil, .dilations = a->dilation, .kernel_shape = a->kernel, .pads = a->pads(), .strides = a->stride});
       return {y.Y, b.Mod(y.Indices, b.Int(Product(sizes)))};  // ONNX counts through batch and channels
     }
     const Val padded = PadForWindows(b, x, w, out, Lowest(x.dtype()));
@@ -77,14 +87,17 @@ Val AveragePool(Onnx& b, Val input, const Window& w, bool count_include_pad, std
   int64_t size = 1;
   for (int64_t k : w.kernel) size *= k;
   return Batched(b, input, w.dims(), [&](Val x) {
-    if (HasAveragePool(x.dtype())) {
-      AveragePoolAttrs attrs = {.ceil_mode = CeilMode(w, x.shape().subspan(2), out), .count_include_pad = count_include_pad, .kernel_shape = w.kernel, .pads = w.pads(), .strides = w.stride};
-      if (!divisor) return b.AveragePool(x, attrs);
+    if (const auto a = AsAttributes(w, x.shape().subspan(2), out, count_include_pad); HasAveragePool(x.dtype()) && (a || divisor)) {
+      AveragePoolAttrs attrs = {.count_include_pad = count_include_pad, .kernel_shape = w.kernel, .strides = w.stride};
+      if (!divisor) {
+        attrs.ceil_mode = a->ceil;
+        attrs.pads = a->pads();
+        return b.AveragePool(x, attrs);
+      }
       // Whole windows, their mean times size / divisor: what a last window of ceil_mode lacks is padded beforehand.
       const Val whole = w.ceil ? PadForWindows(b, x, w, out, 0) : x;
-      attrs.ceil_mode = 0;
       attrs.count_include_pad = 1;
-      if (w.ceil) attrs.pads = {};
+      if (!w.ceil) attrs.pads = w.pads();
       return b.AveragePool(whole, attrs) * (static_cast<double>(size) / static_cast<double>(*divisor));
     }
     const Val sum = SumOfWindows(b, x, w, out);

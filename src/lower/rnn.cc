@@ -1,10 +1,10 @@
 // Recurrent layers and cells. A layer is ONNX's LSTM, GRU or RNN of the same meaning: its gates stand in another order, and both biases are
-// one tensor. What these can't do (projections; float64 in RNN) is a Scan over time with the cell as its body.
+// one tensor. What ONNX Runtime can't do (projections, float64) is a Scan over time with the cell as its body.
 //
 //   %y, %h, %c = aten::lstm.input(%x, [%h0, %c0], [%w_ih, %w_hh, %b_ih, %b_hh], true, 1, 0.0, false, false, false)
 //   ->  %W = Gather(%w_ih, [[0..H, 3H..4H, H..3H]])  ...  %Y, %h, %c = LSTM(%x, %W, %R, %B, , %h0, %c0, hidden_size=H)   %y = Squeeze(%Y, [1])
 //
-// A packed sequence is padded by its batch sizes, run with the lengths that follow from them, and packed again.
+// Packed sequences have no rule: capture unrolls them by the batch sizes, which must be constants for it.
 #include "lower/dropout.h"
 
 namespace pt2onnx {
@@ -61,7 +61,6 @@ struct Layers {
   Vals states;   // h, and of an LSTM c: [layers * directions, batch, hidden]
   std::vector<std::vector<Direction>> weights;  // by layer and direction
   double dropout = 0;                           // between layers
-  OptVal lengths = {};                          // of each sequence, int32
 };
 struct Outcome {
   Val y;         // [time, batch, directions * hidden]
@@ -97,7 +96,7 @@ Outcome Written(Onnx& b, Cell cell, Val x, Vals states, const Direction& w, bool
 }
 
 // All directions of a layer by ONNX's operator.
-Outcome Whole(Onnx& b, Cell cell, Val x, const Vals& states, const std::vector<Direction>& directions, const OptVal& lengths) {
+Outcome Whole(Onnx& b, Cell cell, Val x, const Vals& states, const std::vector<Direction>& directions) {
   const Val& first = directions[0].w_hh;
   const int64_t hidden = first.dim(1).Const();
   std::vector<double> rows;
@@ -122,27 +121,25 @@ Outcome Whole(Onnx& b, Cell cell, Val x, const Vals& states, const std::vector<D
     return b.Reshape(b.Transpose(y, {0, 2, 1, 3}), {x.dim(0), x.dim(1), 2 * hidden});
   };
   if (cell == Cell::Lstm) {
-    const LSTMOut out = b.LSTM(x, W, R, bias, lengths, states[0], states[1], {}, {.direction = direction, .hidden_size = hidden});
+    const LSTMOut out = b.LSTM(x, W, R, bias, {}, states[0], states[1], {}, {.direction = direction, .hidden_size = hidden});
     return {flat(out.Y), {out.Y_h, out.Y_c}};
   }
   if (cell == Cell::Gru) {
-    const GRUOut out = b.GRU(x, W, R, bias, lengths, states[0], {.direction = direction, .hidden_size = hidden, .linear_before_reset = 1});
+    const GRUOut out = b.GRU(x, W, R, bias, {}, states[0], {.direction = direction, .hidden_size = hidden, .linear_before_reset = 1});
     return {flat(out.Y), {out.Y_h}};
   }
   RNNAttrs attrs = {.direction = direction, .hidden_size = hidden};
   if (cell == Cell::Relu) attrs.activations.assign(directions.size(), "Relu");
   else attrs.activations.assign(directions.size(), "Tanh");
-  const RNNOut out = b.RNN(x, W, R, bias, lengths, states[0], attrs);
+  const RNNOut out = b.RNN(x, W, R, bias, {}, states[0], attrs);
   return {flat(out.Y), {out.Y_h}};
 }
 
 Outcome Run(Onnx& b, const Layers& l) {
   Val x = l.x;
   std::vector<Vals> last(l.states.size());
-  const bool projected = l.weights[0][0].w_hr.has_value();
-  const bool written = projected || (x.dtype() == DType::F64 && (l.cell == Cell::Tanh || l.cell == Cell::Relu));
+  const bool written = l.weights[0][0].w_hr || x.dtype() == DType::F64;
   if (!l.weights[0][0].w_hh.dim(1).IsConst()) b.Unsupported("the hidden size of a recurrent layer is symbolic; ONNX needs it as a constant");
-  if (written && l.lengths) b.Unsupported("a packed sequence through a layer with projections, or of float64 through an RNN, has no ONNX form");
   if (b.problem()) return {x, l.states};
   for (size_t i = 0; i < l.weights.size(); ++i) {
     const std::vector<Direction>& directions = l.weights[i];
@@ -153,7 +150,7 @@ Outcome Run(Onnx& b, const Layers& l) {
       return out;
     };
     if (!written) {
-      const Outcome out = Whole(b, l.cell, x, initial(from, n), directions, l.lengths);
+      const Outcome out = Whole(b, l.cell, x, initial(from, n), directions);
       x = out.y;
       for (size_t s = 0; s < last.size(); ++s) last[s].push_back(out.states[s]);
     } else {
@@ -200,25 +197,6 @@ Vals LayersRule(Onnx& b, const Op& op) {
   return all;
 }
 
-// Row t of the padded input is data[offset[t] + batch], where batch < batch_sizes[t].
-template <Cell cell, class Op>
-Vals PackedRule(Onnx& b, const Op& op) {
-  const Vals states = States(op.hx);
-  const SymExpr batch = states[0].dim(1), time = op.batch_sizes.dim(0);
-  const Val sizes = AsIndex(b, op.batch_sizes);
-  const Val offsets = b.CumSum(sizes, b.IntScalar(0), {.exclusive = 1});
-  const Val columns = Iota(b, batch);
-  const Val inside = b.Less(columns, b.Unsqueeze(sizes, {1}));
-  const Val places = b.Where(inside, b.Unsqueeze(offsets, {1}) + columns, b.IntScalar(0));
-  const Val lengths = b.Cast(b.ReduceSum(b.Cast(inside, DType::I64), {0}), DType::I32);
-  const Outcome out = Run(b, {cell, b.Gather(op.data, places, 0), states, WeightsOf(op.params, op.num_layers, op.bidirectional, op.has_biases),
-                              op.train ? op.dropout : 0, lengths});
-  const Val rows = b.Reshape(out.y, {time * batch, out.y.dim(2)});
-  Vals all = {b.Compress(rows, b.Flatten1D(inside), {.axis = 0})};
-  all.insert(all.end(), out.states.begin(), out.states.end());
-  return all;
-}
-
 }  // namespace
 
 void RnnRules(Rules<Onnx>& r) {
@@ -226,10 +204,6 @@ void RnnRules(Rules<Onnx>& r) {
   r.On<LayersRule<Cell::Gru, aten::gru_input>>();
   r.On<LayersRule<Cell::Tanh, aten::rnn_tanh_input>>();
   r.On<LayersRule<Cell::Relu, aten::rnn_relu_input>>();
-  r.On<PackedRule<Cell::Lstm, aten::lstm_data>>();
-  r.On<PackedRule<Cell::Gru, aten::gru_data>>();
-  r.On<PackedRule<Cell::Tanh, aten::rnn_tanh_data>>();
-  r.On<PackedRule<Cell::Relu, aten::rnn_relu_data>>();
 
   r.On<SimpleCell<Cell::Tanh, aten::rnn_tanh_cell>>();
   r.On<SimpleCell<Cell::Relu, aten::rnn_relu_cell>>();

@@ -125,7 +125,7 @@ MultilabelMargin MultilabelMarginLoss(Onnx& b, Val self, Val labels, int64_t red
   const Val z = Positive(b, b.Unsqueeze(x, {1}) - b.Unsqueeze(picked, {2}) + 1);
   const Val part = b.And(b.Unsqueeze(counts, {2}), b.Unsqueeze(IsNumber(b, is_target, 0), {1}));
   const Val y = b.ReduceSum(b.Where(part, z, Zero(b, z)), {1, 2}) / b.Number(classes, x.dtype());
-  const Val loss = reduction == kMean || reduction == kSum ? Reduced(b, y, reduction) : single ? b.Squeeze(y, {0}) : y;
+  const Val loss = reduction == kMean || reduction == kSum ? Reduced(b, y, reduction) : b.Reshape(y, ResultShape(b));
   return {loss, b.Reshape(is_target, labels.shape())};
 }
 

@@ -16,6 +16,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 DATA = ROOT / 'tools' / 'data' / 'onnx_schemas.json'
 FIRST_OPSET, LAST_OPSET = 18, 28
 BY_HAND = {'Constant', 'If', 'Loop', 'Scan'}  # methods of src/onnx/builder.h
+RANDOM = {'Bernoulli', 'Dropout', 'Multinomial', 'RandomNormal', 'RandomNormalLike', 'RandomUniform', 'RandomUniformLike'}  # equal nodes draw apart
 LEFT_OUT = {'ImageDecoder', 'OptionalGetElement', 'OptionalHasElement', 'TfIdfVectorizer'}  # of text, images and optionals
 DTYPE_ATTRS = {'to', 'dtype', 'output_datatype', 'output_dtype', 'softmax_precision', 'precision'}
 DTYPES = {  # TensorProto's name and code -> DType
@@ -307,7 +308,9 @@ def emit_table(ops, head, ir_version):
     for i, op in enumerate(ops):
         has_args = op.inputs or op.attributes
         args = f'{op.name}_args' if has_args else '{}'
-        out.append(f'    {{kFirstOnnxId + {i}, "onnx::{op.name}", {args}, {op.name}_results}},')
+        traits = ', .traits = kRandom' if op.name in RANDOM else ''
+        fields = f'.id = kFirstOnnxId + {i}, .name = "onnx::{op.name}", .args = {args}, .results = {op.name}_results{traits}'
+        out.append(f'    {{{fields}}},')
     out += ['};', '', 'constexpr OnnxFacts kFacts[] = {']
     for op in ops:
         since = f'{op.name}_since' if op.inputs or op.attributes else '{}'

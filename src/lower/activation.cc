@@ -5,6 +5,7 @@
 #include <numbers>
 
 #include "lower/elementary.h"
+#include "lower/random.h"
 
 namespace pt2onnx {
 namespace {
@@ -86,8 +87,9 @@ Val PRelu(Onnx& b, Val x, Val weight) {
 Val RandomRelu(Onnx& b, const aten::rrelu& op) {
   const Val x = op.self;
   if (!op.training) return LeakyRelu(b, x, (op.lower.AsDouble() + op.upper.AsDouble()) / 2);
-  const Val slope = b.RandomUniformLike(x, {.dtype = x.dtype(), .high = op.upper.AsDouble(), .low = op.lower.AsDouble()});
-  return b.Where(b.Less(x, Like(x, 0)), x * slope, x);
+  const double lower = op.lower.AsDouble(), upper = op.upper.AsDouble();
+  const Val slope = Uniform(b, DimVec(x.shape()), x.dtype() == DType::F64 ? DType::F64 : DType::F32) * (upper - lower) + lower;
+  return b.Where(b.Less(x, Like(x, 0)), x * b.Cast(slope, x.dtype()), x);
 }
 
 // ---- Softmax ------------------------------------------------------------------------------------------------------------------------

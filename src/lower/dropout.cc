@@ -1,16 +1,19 @@
 // Dropouts of training. In evaluation they are their argument itself, which Functionalize takes care of (a write goes through); what still
 // comes here untrained, from programs that were functional already, is the argument too.
 //
-//   %y = aten::feature_dropout(%x : f32[n, c, h, w], 0.5, true)    ->    %m = Dropout(ones[n, c, 1, 1], 0.5, true)   %y = Mul(%x, %m)
+//   %y = aten::feature_dropout(%x : f32[n, c, h, w], 0.5, true)    ->    %m = Less(RandomUniform[n, c, 1, 1], 0.5)   %y = Mul(%x, Where(%m, 2, 0))
 #include "lower/dropout.h"
+
+#include "lower/random.h"
 
 namespace pt2onnx {
 
 Dropped Drop(Onnx& b, Val x, double p) {
   if (p == 0) return {x, b.Full(x.shape(), true, DType::Bool)};
   if (p == 1) return {x * 0, b.Full(x.shape(), false, DType::Bool)};  // ONNX Runtime refuses this ratio
-  const DropoutOut out = b.Dropout(x, b.Constant(p, DType::F32), b.Constant(true, DType::Bool));
-  return {out.output, out.mask};
+  // By the mask: ONNX Runtime removes a Dropout of which only the output is read, whatever its training_mode says.
+  const Val kept = b.Dropout(x, b.Constant(p, DType::F32), b.Constant(true, DType::Bool)).mask;
+  return {x * b.Where(kept, b.Constant(1 / (1 - p), x.dtype()), b.Constant(0, x.dtype())), kept};
 }
 
 namespace {
@@ -22,14 +25,19 @@ DimVec FeatureShape(Val x) {
   return shape;
 }
 
-Val FeatureDropout(Onnx& b, Val x, double p) { return x * Drop(b, b.Ones(FeatureShape(x), x.dtype()), p).y; }
+// Not by Dropout of ones: ONNX Runtime takes that for a constant.
+Val FeatureDropout(Onnx& b, Val x, double p) {
+  if (p == 1) return x * 0;
+  const Val kept = Chance(b, FeatureShape(x), 1 - p);
+  return x * b.Where(kept, b.Constant(1 / (1 - p), x.dtype()), b.Constant(0, x.dtype()));
+}
 
 // What is dropped takes the value alpha'; scaled and shifted such that mean and variance stay:
 //   a = 1 / sqrt((alpha^2 p + 1)(1 - p))    y = a * (kept ? x : -alpha) + a * alpha * p
 Val AlphaDropout(Onnx& b, Val x, const DimVec& shape, double p) {
   constexpr double kAlpha = 1.7580993408473766;
   if (p == 1) return x * 0;
-  const Val kept = Drop(b, b.Ones(shape, x.dtype()), p).mask;
+  const Val kept = Chance(b, shape, 1 - p);
   const double a = 1 / std::sqrt((kAlpha * kAlpha * p + 1) * (1 - p));
   return b.Where(kept, x, b.Constant(-kAlpha, x.dtype())) * a + a * kAlpha * p;
 }

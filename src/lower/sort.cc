@@ -15,9 +15,10 @@ Extreme Sorted(Onnx& b, Val x, int64_t dim, bool descending) {
 }
 Vals Both(const Extreme& x) { return {x.value, x.index}; }
 
-Vals TopK(Onnx& b, Val x, SymExpr k, int64_t dim, bool largest, bool sorted) {
+// Sorted always: any order will do where none is asked for.
+Vals TopK(Onnx& b, Val x, SymExpr k, int64_t dim, bool largest) {
   if (x.IsScalar()) return {x, b.IntScalar(0)};
-  const TopKOut out = b.TopK(x, b.Int1(k), {.axis = Axis(dim, x.rank()), .largest = largest, .sorted = sorted});
+  const TopKOut out = b.TopK(x, b.Int1(k), {.axis = Axis(dim, x.rank()), .largest = largest});
   return {out.Values, out.Indices};
 }
 
@@ -132,7 +133,7 @@ void SortRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const aten::argsort& op) { return Sorted(b, op.self, op.dim, op.descending).index; });
   r.On([](Onnx& b, const aten::argsort_stable& op) { return Sorted(b, op.self, op.dim, op.descending).index; });
   r.On([](Onnx& b, const aten::msort& op) { return Sorted(b, op.self, 0, false).value; });
-  r.On([](Onnx& b, const aten::topk& op) { return TopK(b, op.self, op.k, op.dim, op.largest, op.sorted); });
+  r.On([](Onnx& b, const aten::topk& op) { return TopK(b, op.self, op.k, op.dim, op.largest); });
   r.On([](Onnx& b, const aten::kthvalue& op) { return Both(KthValue(b, op.self, op.k, op.dim, op.keepdim)); });
   r.On([](Onnx& b, const aten::median& op) { return Median(b, b.Flatten1D(op.self), 0, false, false).value; });
   r.On([](Onnx& b, const aten::median_dim& op) { return Both(Median(b, op.self, op.dim, op.keepdim, false)); });

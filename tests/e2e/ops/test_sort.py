@@ -52,3 +52,19 @@ def test_sizes_vary(check_program):
     functions = [lambda x: x.sort(), lambda x: x.argsort(0, descending=True), lambda x: x.topk(x.shape[0]), lambda x: x.topk(min(x.shape[0], 2), 0), lambda x: x.kthvalue(x.shape[0])[0], lambda x: x.median(0),
                  lambda x: x.quantile(0.3, 0), lambda x: x.nanquantile(torch.tensor([0.3, 0.8]), 0), lambda x: x.mode(0), lambda x: x.unique(), lambda x: x.unique_consecutive(return_counts=True)]
     check_program(Many(functions), (torch.randn(4, 6),), dynamic_shapes=[({0: Dim("n", min=2, max=6)},)], calls=[((torch.randn(2, 6),), {}), ((torch.randn(5, 6),), {})])
+
+
+def test_histogram(check_program):
+    edges, weight = torch.tensor([-2, -0.5, 0, 1.25, 2]), torch.rand(60)
+    functions = [lambda x: torch.histogram(x, 7), lambda x: torch.histogram(x, 4, range=(-1, 1)), lambda x: torch.histogram(x, 5, density=True), lambda x: torch.histogram(x, edges),
+                 lambda x: torch.histogram(x, edges, weight=weight.reshape(4, 15), density=True), lambda x: torch.histogram(x * 0 + 2, 3), lambda x: torch.histogramdd(x.reshape(20, 3), [2, 3, 4])[0],
+                 lambda x: torch.histogramdd(x.reshape(20, 3), 3, range=(-1, 1, -2, 2, -1, 2), density=True)[0], lambda x: torch.histogramdd(x.reshape(30, 2), [edges, edges], weight=x[0, :1].expand(30))[0]]
+    check_program(Many(functions), (torch.randn(4, 15),))
+
+
+def test_segments(check_program):
+    lengths, offsets = torch.tensor([2, 0, 3, 1]), torch.tensor([0, 1, 4, 6])
+    functions = [lambda x, how=how, extra=extra: torch.segment_reduce(x, how, **extra) for how in ("sum", "mean", "max", "min", "prod")
+                 for extra in (dict(lengths=lengths, unsafe=True), dict(offsets=offsets, initial=2), dict(lengths=lengths, initial=2))]
+    check_program(Many(functions), (torch.randn(6, 3),))
+    check_program(Many([lambda x: torch.segment_reduce(x, "mean", lengths=torch.tensor([[2, 1], [1, 2]]), axis=1)]), (torch.randn(2, 3, 4),))

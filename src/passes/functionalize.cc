@@ -58,7 +58,7 @@ Value* Functionalize::Input(const GraphInput& input) {
   storage->number = input.storage;
   if (input.kind != InputKind::Plain) {
     if (input.storage >= 0) shared_[input.storage].push_back(state_.size());
-    state_.push_back({input, tensor, value});
+    state_.push_back({input, tensor, tensor->alias});
   }
   return Handle(tensor, input.value->type, input.value->name);
 }
@@ -84,6 +84,7 @@ Alias* CommonAncestor(Alias* a, Alias* b) {
 // ---- Reads and writes ---------------------------------------------------------------------------------------------------------------
 
 Value* Functionalize::Replay(Alias* alias, Value* parent) {
+  if (alias->step.view == ViewClass::Identity) return parent;
   std::vector<Arg> args(alias->step.args.begin(), alias->step.args.end());
   args[0] = parent;
   Type type = alias->type;
@@ -165,28 +166,31 @@ void Functionalize::Write(Alias* alias, Value* value, bool fill) {
   if (alias->overlapping) CarryUp(storage, storage->root);  // its other copies changed too
 }
 
-// State under several names: at the first write the other names become views of the widest one, which covers the memory.
+// State under several names: as soon as memory counts, the other names become views of the widest one, which covers it. If none does, what a
+// write changes can't be told.
 void Functionalize::Join(Storage* storage) {
   const auto found = storage->number < 0 ? shared_.end() : shared_.find(storage->number);
   if (found == shared_.end()) return;
   const std::vector<size_t> names = std::move(found->second);
   shared_.erase(found);
-  const auto width = [&](size_t i) {
-    const Type& type = state_[i].input.value->type;
-    return MemoryOrder(type) ? Product(type.shape).TryConst().value_or(-1) : -1;
-  };
+  const auto type = [&](size_t i) -> const Type& { return state_[i].input.value->type; };
+  const auto width = [&](size_t i) { return MemoryOrder(type(i)) ? Product(type(i).shape).TryConst().value_or(-1) : -1; };
   size_t widest = names[0];
   for (size_t i : names)
     if (width(i) > width(widest)) widest = i;
+  const bool covered = std::all_of(names.begin(), names.end(), [&](size_t i) { return i == widest || Covers(type(widest), type(i)); });
   Alias* base = state_[widest].tensor->alias;
   for (size_t i : names) {
     Alias* own = state_[i].tensor->alias;
-    if (own == base) continue;
+    if (!covered) own->storage()->maybe_shared = true;
+    if (own == base || !covered) continue;
     const Alias* view = AsStrided(base, own->type.shape, context_.arena.Copy(StridesOf(own->type)), own->type.offset, own->type, 0);
+    if (view == base) view = View(base, {FindOpInTable("aten::alias"), context_.arena.Copy(std::vector<Arg>(1)), ViewClass::Identity}, own->type, {}, 0);
     own->parent = view->parent;
     own->step = view->step;
     own->overlapping = view->overlapping;
     own->own_storage->joined = base->own_storage;
+    Read(own->parent);  // its own value is current: nothing else would make the way to the root so
   }
 }
 

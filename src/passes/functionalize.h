@@ -33,7 +33,7 @@ class Functionalize : public Sink {
   struct State {                    // an input that may be written
     GraphInput input;
     TensorObject* tensor;
-    Value* before;                  // its value at the start
+    const Alias* before;            // at the start
   };
 
   // Tensors and handles.
@@ -57,6 +57,7 @@ class Functionalize : public Sink {
   Results EmitMaybeView(const Call& call);
   Results EmitHiddenAlias(const Call& call);
   Results EmitWrite(const Call& call);
+  Results EmitForeach(const Call& call);
   Results EmitBatchNorm(const Call& call);
   Results EmitInstanceNorm(const Call& call);
   Results EmitGeometryChange(const Call& call);
@@ -65,10 +66,11 @@ class Functionalize : public Sink {
   Results SameTensor(const Call& call, TensorObject* tensor);
   Results AliasOf(const Call& call, Alias* alias);
   Alias* AsStrided(Alias* alias, Dims size, Dims stride, SymExpr offset, const Type& type, LocId loc);
-  void Resize(TensorObject* tensor, Dims size, LocId loc);
+  bool Resize(TensorObject* tensor, Dims size, LocId loc);
   bool Store(TensorObject* tensor, Value* value, const Call& call, bool fill);
   Results Answer(const Call& call, Results results);
   Results RefuseCall(const Call& call, std::string_view code, std::string message, std::string help);
+  Results RefuseWrite(const Call& call, std::span<TensorObject* const> targets, std::string_view code, std::string message, std::string help);
 
   Sink& down_;
   Aten aten_;

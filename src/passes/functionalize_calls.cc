@@ -95,6 +95,13 @@ Results Functionalize::RefuseCall(const Call& call, std::string_view code, std::
   return Answer(call, Refuse(down_, call, code, std::move(message), std::move(help)));
 }
 
+// A write that can't be followed: whoever sees the memory sees the problem.
+Results Functionalize::RefuseWrite(const Call& call, std::span<TensorObject* const> targets, std::string_view code, std::string message, std::string help) {
+  const uint32_t number = context_.diagnostics.Add({std::string(code), std::move(message), std::move(help), call.loc, std::string(call.op->name), {}});
+  for (TensorObject* target : targets) Write(target->alias, EmitPoison(down_, number, {&target->alias->type, 1}, call.loc)[0], false);
+  return Answer(call, EmitPoison(down_, number, call.types, call.loc));
+}
+
 // ---- Calls --------------------------------------------------------------------------------------------------------------------------
 
 Results Functionalize::Emit(const Call& call) {
@@ -266,6 +273,7 @@ Results Functionalize::EmitWrite(const Call& call) {
   const std::string_view base = BaseName(op);
   if (base == "aten::batch_norm" || base == "aten::_batch_norm_impl_index" || base == "aten::native_batch_norm") return EmitBatchNorm(call);
   if (base == "aten::instance_norm") return EmitInstanceNorm(call);
+  if (base.starts_with("aten::_foreach_") && std::get<ValueList>(call.args[0]).size() > 1) return EmitForeach(call);
 
   std::vector<TensorObject*> targets;   // in schema order, lists flattened
   std::vector<std::string_view> names;  // of the argument of each
@@ -279,6 +287,8 @@ Results Functionalize::EmitWrite(const Call& call) {
         if (value) targets.push_back(Tensor(value)), names.push_back(op.args[i].name);
     }
   }
+  if (base == "aten::copy_")  // onto itself
+    if (const TensorObject* source = Tensor(TensorArg(call, "src")); source && source->alias == targets[0]->alias) return SameTensor(call, targets[0]);
   // All reads come before all writes.
   const std::vector<Arg> args = ReadArgs(call.args);
   std::vector<Value*> values;           // of the functional form
@@ -295,7 +305,8 @@ Results Functionalize::EmitWrite(const Call& call) {
     }
   } else {
     if (op.functional < 0)
-      return RefuseCall(call, "E0202", "there is no out-of-place form of this op: what it writes can't become a value", "write it out of place in the model");
+      return RefuseWrite(call, targets, "E0202", "there is no out-of-place form of this op: what it writes can't become a value",
+                         "write it out of place in the model");
     const OpSchema& form = OpTable()[static_cast<size_t>(op.functional)];
     std::vector<Arg> form_args;
     const std::vector<int> from = ArgsOfFunctional(op);
@@ -325,7 +336,8 @@ Results Functionalize::EmitWrite(const Call& call) {
   const size_t extra = values.size() - targets.size();
   for (size_t i = 0; i < targets.size(); ++i) {
     Value* value = values[extra + i];
-    if (op.kind == OpKind::Out && !SameShape(value->type.shape, targets[i]->alias->type.shape)) Resize(targets[i], value->type.shape, call.loc);
+    if (op.kind == OpKind::Out && !SameShape(value->type.shape, targets[i]->alias->type.shape) && !Resize(targets[i], value->type.shape, call.loc))
+      return RefuseWrite(call, targets, "E0203", "a change of size of a tensor whose memory is not packed", "clone the tensor first");
     Store(targets[i], value, call, fill);
   }
   // What is returned: the written tensors themselves, and results of their own.
@@ -351,6 +363,24 @@ Results Functionalize::EmitWrite(const Call& call) {
   }
   PT2ONNX_CHECK(handles.size() == call.types.size());
   return context_.arena.Copy(handles);
+}
+
+// A list op works through its lists in order: each element sees the writes to those before it.
+Results Functionalize::EmitForeach(const Call& call) {
+  const size_t n = std::get<ValueList>(call.args[0]).size();
+  for (size_t i = 0; i < n; ++i) {
+    std::vector<Arg> args(call.args.begin(), call.args.end());
+    for (Arg& arg : args) {
+      std::visit(
+          [&](auto& list) {
+            if constexpr (requires { list.subspan(i, 1); })
+              if (list.size() == n) list = list.subspan(i, 1);
+          },
+          arg);
+    }
+    Emit({call.op, args, {}, call.loc});
+  }
+  return context_.arena.Copy(std::vector<Value*>(call.types.size(), nullptr));
 }
 
 // Training batch norm: y by the batch's statistics, and running statistics that take them in.
@@ -402,27 +432,50 @@ Results Functionalize::EmitInstanceNorm(const Call& call) {
 
 // ---- Geometry -----------------------------------------------------------------------------------------------------------------------
 
-// as_strided is of the storage: a view of the root, whose value is first brought into memory order.
+// as_strided is of the storage: a view of the root, whose value is first brought into memory order. What shows all of it once is a reshape
+// and a permutation.
 Alias* Functionalize::AsStrided(Alias* alias, Dims size, Dims stride, SymExpr offset, const Type& type, LocId loc) {
+  Join(alias->storage());
   Alias* root = alias->storage()->root;
   const std::optional<std::vector<int64_t>> order = MemoryOrder(root->type);
   if (!order) return nullptr;
-  Alias* parent = root;
-  if (!std::is_sorted(order->begin(), order->end())) {
-    std::vector<SymExpr> shape;
-    for (int64_t d : *order) shape.push_back(root->type.shape[static_cast<size_t>(d)]);
-    Type packed = root->type;
-    packed.shape = context_.arena.Copy(shape);
-    packed.strides = {};
-    const std::vector<Arg> args = {static_cast<Value*>(nullptr), Ints(context_.arena.Copy(*order))};
-    parent = View(root, {FindOpInTable("aten::permute"), context_.arena.Copy(args), ViewClass::Permute}, packed, {}, loc);
+  const auto packed = [](Type t, Dims shape) {
+    t.shape = shape;
+    t.strides = {};
+    return t;
+  };
+  const auto inorder = [&](const std::vector<int64_t>& dims, Dims shape) {
+    std::vector<SymExpr> sizes;
+    for (int64_t d : dims) sizes.push_back(shape[static_cast<size_t>(d)]);
+    return Dims(context_.arena.Copy(sizes));
+  };
+  const auto permuted = [&](Alias* parent, const std::vector<int64_t>& dims, const Type& result) {
+    if (std::is_sorted(dims.begin(), dims.end())) return parent;
+    const std::vector<Arg> args = {static_cast<Value*>(nullptr), Ints(context_.arena.Copy(dims))};
+    return View(parent, {FindOpInTable("aten::permute"), context_.arena.Copy(args), ViewClass::Permute}, result, {}, loc);
+  };
+  Alias* parent = permuted(root, *order, packed(root->type, inorder(*order, root->type.shape)));
+  Type wanted = type;
+  wanted.shape = Dims(context_.arena.Copy(size));
+  wanted.strides = Dims(context_.arena.Copy(stride));
+  wanted.offset = offset;
+  const std::optional<std::vector<int64_t>> own = MemoryOrder(wanted);
+  if (own && offset == root->type.offset && Product(size) == Product(root->type.shape)) {
+    const Dims shape = inorder(*own, wanted.shape);
+    if (!SameShape(shape, parent->type.shape)) {
+      const std::vector<Arg> args = {static_cast<Value*>(nullptr), shape};
+      parent = View(parent, {FindOpInTable("aten::reshape"), context_.arena.Copy(args), ViewClass::Reshape}, packed(wanted, shape), {}, loc);
+    }
+    std::vector<int64_t> back(own->size());
+    for (size_t i = 0; i < own->size(); ++i) back[static_cast<size_t>((*own)[i])] = static_cast<int64_t>(i);
+    return permuted(parent, back, wanted);
   }
-  const std::vector<Arg> args = {static_cast<Value*>(nullptr), Dims(context_.arena.Copy(size)), Dims(context_.arena.Copy(stride)), offset - root->type.offset};
-  return View(parent, {FindOpInTable("aten::as_strided"), context_.arena.Copy(args), ViewClass::AsStrided}, type, {}, loc);
+  const std::vector<Arg> args = {static_cast<Value*>(nullptr), wanted.shape, wanted.strides, offset - root->type.offset};
+  return View(parent, {FindOpInTable("aten::as_strided"), context_.arena.Copy(args), ViewClass::AsStrided}, wanted, {}, loc);
 }
 
 // resize_: a prefix of the memory, or new memory with the old elements first and zeros after them (PyTorch leaves them undefined).
-void Functionalize::Resize(TensorObject* tensor, Dims size, LocId loc) {
+bool Functionalize::Resize(TensorObject* tensor, Dims size, LocId loc) {
   Alias* alias = tensor->alias;
   Type type = alias->type;
   type.shape = Dims(context_.arena.Copy(size));
@@ -430,8 +483,9 @@ void Functionalize::Resize(TensorObject* tensor, Dims size, LocId loc) {
   const SymExpr room = Product(alias->storage()->root->type.shape) - (alias->type.offset - alias->storage()->root->type.offset);
   const SymExpr wanted = Product(size);
   if (wanted.IsConst() && room.IsConst() && wanted.Const() <= room.Const()) {
-    if (Alias* view = AsStrided(alias, size, context_.arena.Copy(RowMajorStrides(size)), alias->type.offset, type, loc)) tensor->alias = view;
-    return;
+    Alias* view = AsStrided(alias, size, context_.arena.Copy(RowMajorStrides(size)), alias->type.offset, type, loc);
+    if (view) tensor->alias = view;
+    return view;
   }
   const Val old = aten_.Wrap(Read(alias));
   const SymExpr n = old.numel();
@@ -440,6 +494,7 @@ void Functionalize::Resize(TensorObject* tensor, Dims size, LocId loc) {
   flat = aten_(aten::cat{.tensors = {flat, zeros}, .dim = 0});
   type.offset = 0;
   tensor->alias = Fresh(aten_.Reshape(flat, type.shape).value, type, {})->alias;
+  return true;
 }
 
 // t_, squeeze_, set_, resize_: the tensor gets another geometry; earlier views of it keep theirs.
@@ -462,17 +517,18 @@ Results Functionalize::EmitGeometryChange(const Call& call) {
     return SameTensor(call, tensor);
   }
   if (base == "aten::resize_" || base == "aten::resize_as_") {
-    Resize(tensor, call.types[0].shape, call.loc);
-    return SameTensor(call, tensor);
+    if (Resize(tensor, call.types[0].shape, call.loc)) return SameTensor(call, tensor);
+    return RefuseWrite(call, {&tensor, 1}, "E0203", "a change of size of a tensor whose memory is not packed", "clone the tensor first");
   }
   if (call.op->functional < 0) return RefuseCall(call, "E0202", "there is no view form of this op", "write it out of place in the model");
   const OpSchema& view = OpTable()[static_cast<size_t>(call.op->functional)];
   const Call forward{&view, call.args, call.types, call.loc, call.names};
   if (view.view == ViewClass::AsStrided) {
     const Arg* at = Find(call, "storage_offset");
-    tensor->alias = AsStrided(tensor->alias, std::get<Dims>(call.args[1]), std::get<Dims>(call.args[2]),
-                              at && !IsNone(*at) ? std::get<SymExpr>(*at) : tensor->alias->type.offset, call.types[0], call.loc);
-    if (!tensor->alias) return RefuseCall(call, "E0203", "as_strided_ of a tensor whose memory is not packed", "clone the tensor first");
+    Alias* alias = AsStrided(tensor->alias, std::get<Dims>(call.args[1]), std::get<Dims>(call.args[2]),
+                             at && !IsNone(*at) ? std::get<SymExpr>(*at) : tensor->alias->type.offset, call.types[0], call.loc);
+    if (alias) tensor->alias = alias;
+    else return RefuseCall(call, "E0203", "as_strided_ of a tensor whose memory is not packed", "clone the tensor first");
     return SameTensor(call, tensor);
   }
   const std::vector<ViewStep> steps = StepsOf(context_, forward, tensor->alias->type);
@@ -515,7 +571,8 @@ void Functionalize::Output(const GraphOutput& output) {
   down_.Output(read);
 }
 
-// Changed inputs in input order, then changed parameters and buffers in the signature's order: each name whose storage was written.
+// Changed inputs in input order, then changed parameters and buffers in the signature's order: each name whose storage was written. Whether the
+// value is another one is not asked: what lies below may give equal values where a graph of its own has two.
 void Functionalize::Finish() {
   aten_.Begin(idle_);
   const auto changed = [&](bool user) {
@@ -523,12 +580,10 @@ void Functionalize::Finish() {
       if ((state.input.kind == InputKind::User) != user) continue;
       Alias* alias = state.tensor->alias;
       Storage* storage = alias->storage();
-      if (storage->version == 0 && alias->value == state.before) continue;
-      Value* now = Read(alias);
-      if (now == state.before) continue;
+      if (storage->version == 0 && alias == state.before) continue;
       const OutputKind kind = user ? OutputKind::InputMutation
                                    : state.input.kind == InputKind::Parameter ? OutputKind::ParameterMutation : OutputKind::BufferMutation;
-      down_.Output({.value = now, .kind = kind, .target = state.input.target, .storage = storage->name});
+      down_.Output({.value = Read(alias), .kind = kind, .target = state.input.target, .storage = storage->name});
     }
   };
   changed(true);

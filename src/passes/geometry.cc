@@ -152,6 +152,15 @@ Tri Overlaps(const Type& type) {
   return Tri::No;
 }
 
+bool Covers(const Type& whole, const Type& part) {
+  if (!MemoryOrder(whole)) return false;
+  SymExpr room = 1, last = part.offset;
+  for (const SymExpr& n : whole.shape) room = room * n;
+  const std::vector<SymExpr> strides = StridesOf(part);
+  for (size_t i = 0; i < strides.size(); ++i) last = last + (part.shape[i] - 1) * strides[i];
+  return HasZero(part.shape) || (!ProvablyLess(part.offset, whole.offset) && !ProvablyLess(whole.offset + room - 1, last));
+}
+
 std::optional<std::vector<int64_t>> MemoryOrder(const Type& type) {
   const std::vector<SymExpr> strides = StridesOf(type);
   std::vector<int64_t> order;

@@ -28,6 +28,9 @@ ViewStrides StridesAsView(const Type& type, Dims shape);
 // Whether two index tuples can meet in one element. Open counts as yes for who must be careful.
 Tri Overlaps(const Type& type);
 
+// Whether `part` lies within the memory that `whole` fills densely. What sizes leave open counts as yes: who names it recorded it so.
+bool Covers(const Type& whole, const Type& part);
+
 // The order of dims in memory, outermost first, if the tensor fills its memory densely without overlap (any permutation of row-major).
 std::optional<std::vector<int64_t>> MemoryOrder(const Type& type);
 

@@ -45,9 +45,14 @@ Val Addresses(Aten& b, const Alias& view, Val base) {
   return Replayed(b, view.step, iota);
 }
 
-// base.flat[at[changed]] = v[changed]. What did not change goes to a slot behind the end, so that shapes stay as they are.
+// base.flat[at] = v. Where elements of the view are copies of one element, base.flat[at[changed]] = v[changed]: what did not change goes to a
+// slot behind the end, so that shapes stay as they are.
 Val WriteByIndex(Aten& b, const Alias& view, Val base, Val v, Val old) {
-  const SymExpr n = base.numel();
+  const SymExpr n = base.numel(), m = v.numel();
+  const auto scatter = [&](Val flat, Val at) {
+    return b(aten::scatter_src{.self = flat, .dim = 0, .index = b.Reshape(at, {m}), .src = b.Reshape(v, {m})});
+  };
+  if (!view.overlapping || view.filled) return b.Reshape(scatter(b.Reshape(base, {n}), Addresses(b, view, base)), base.shape());
   Val changed = b(aten::ne_Tensor{.self = v, .other = old});
   if (IsFloat(v.dtype())) {
     const Val both_nan = b(aten::logical_and{.self = b(aten::isnan{.self = v}), .other = b(aten::isnan{.self = old})});
@@ -55,9 +60,7 @@ Val WriteByIndex(Aten& b, const Alias& view, Val base, Val v, Val old) {
   }
   const Val at = b(aten::where_self{.condition = changed, .self = Addresses(b, view, base), .other = b.Constant(Scalar(n), DType::I64)});
   const Val room = b.Reshape(b.Constant(Scalar(0), base.dtype()), {1});
-  const Val flat = b(aten::cat{.tensors = {b.Reshape(base, {n}), room}, .dim = 0});
-  const SymExpr m = v.numel();
-  const Val written = b(aten::scatter_src{.self = flat, .dim = 0, .index = b.Reshape(at, {m}), .src = b.Reshape(v, {m})});
+  const Val written = scatter(b(aten::cat{.tensors = {b.Reshape(base, {n}), room}, .dim = 0}), at);
   return b.Reshape(b(aten::slice_Tensor{.self = written, .dim = 0, .start = SymExpr(0), .end = n}), base.shape());
 }
 

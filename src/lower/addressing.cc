@@ -81,6 +81,22 @@ std::optional<SoleMask> SoleMaskOf(Onnx& b, const OptVals& indices) {
   return found;
 }
 
+std::optional<WithMaskDims> ScalarMasksSpread(Onnx& b, Val self, const OptVals& indices) {
+  WithMaskDims out{self, indices};
+  IntVec added;
+  int64_t dim = 0;
+  for (OptVal& index : out.indices) {
+    if (index && IsMask(*index) && index->IsScalar()) {
+      added.push_back(dim);
+      index = b.Reshape(*index, {1});
+    }
+    dim += index && IsMask(*index) ? index->rank() : 1;
+  }
+  if (added.empty()) return std::nullopt;
+  out.self = b.Unsqueeze(self, added);
+  return out;
+}
+
 Addressing AddressingOf(Onnx& b, Val self, const OptVals& indices) {
   Addressing a;
   int64_t dim = 0;
@@ -146,8 +162,9 @@ Val GatherAlong(Onnx& b, Val self, Val index, int64_t axis) {
 }
 
 Val IndexInto(Onnx& b, Val self, const OptVals& indices) {
+  if (const auto spread = ScalarMasksSpread(b, self, indices)) return IndexInto(b, spread->self, spread->indices);
   // One mask: the elements where it is true, its dims merged.
-  if (const auto sole = SoleMaskOf(b, indices); sole && !sole->mask.IsScalar()) {
+  if (const auto sole = SoleMaskOf(b, indices); sole) {
     const int64_t covered = sole->mask.rank();
     const SymExpr merged = Product(self.shape().subspan(static_cast<size_t>(sole->dim), static_cast<size_t>(covered)));
     return b.Compress(b.Reshape(self, WithDims(self.shape(), sole->dim, covered, {merged})), b.Flatten1D(sole->mask), {.axis = sole->dim});

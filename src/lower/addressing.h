@@ -27,6 +27,13 @@ struct SoleMask {
 };
 std::optional<SoleMask> SoleMaskOf(Onnx& b, const OptVals& indices);
 
+// A mask of rank 0 addresses a dim of size 1 that it brings along: x[m] is x[None][m[None]]. Nothing where there is none.
+struct WithMaskDims {
+  Val self;
+  OptVals indices;
+};
+std::optional<WithMaskDims> ScalarMasksSpread(Onnx& b, Val self, const OptVals& indices);
+
 Addressing AddressingOf(Onnx& b, Val self, const OptVals& indices);
 // The shape that the coordinates broadcast to: none before the model has run if masks are among them.
 std::optional<DimVec> BroadcastDims(Onnx& b, const Addressing& a);

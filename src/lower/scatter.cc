@@ -42,6 +42,7 @@ Val FrontValues(Onnx& b, const Addressing& a, Val self, Val values) {
 
 // out = self; out[indices] = values   (+= when accumulate)
 Val IndexPut(Onnx& b, Val self, const OptVals& indices, Val values, bool accumulate) {
+  if (const auto spread = ScalarMasksSpread(b, self, indices)) return b.Reshape(IndexPut(b, spread->self, spread->indices, values, accumulate), DimVec(self.shape()));
   values = b.Cast(values, self.dtype());
   if (const auto put = PutByMask(b, self, indices, values, accumulate)) return *put;
   const Addressing a = AddressingOf(b, self, indices);

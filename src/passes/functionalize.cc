@@ -1,6 +1,7 @@
 #include "passes/functionalize.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ir/op_table.h"
 #include "passes/geometry.h"
@@ -148,7 +149,6 @@ void Functionalize::CarryUp(Storage* storage, Alias* target) {
 }
 
 void Functionalize::Write(Alias* alias, Value* value, bool fill) {
-  Join(alias->storage());
   Storage* storage = alias->storage();
   Value* old = Read(alias);  // makes the path to the root current, besides what is dirty
   const bool first = !alias->old;
@@ -166,13 +166,12 @@ void Functionalize::Write(Alias* alias, Value* value, bool fill) {
   if (alias->overlapping) CarryUp(storage, storage->root);  // its other copies changed too
 }
 
-// State under several names: as soon as memory counts, the other names become views of the widest one, which covers it. If none does, what a
-// write changes can't be told.
-void Functionalize::Join(Storage* storage) {
-  const auto found = storage->number < 0 ? shared_.end() : shared_.find(storage->number);
-  if (found == shared_.end()) return;
-  const std::vector<size_t> names = std::move(found->second);
-  shared_.erase(found);
+// State under several names, of memory that is written: the other names are views of the widest one, which covers the memory.
+void Functionalize::JoinShared() {
+  for (const auto& [number, names] : std::exchange(shared_, {})) Join(names);
+}
+
+void Functionalize::Join(const std::vector<size_t>& names) {
   const auto type = [&](size_t i) -> const Type& { return state_[i].input.value->type; };
   const auto width = [&](size_t i) { return MemoryOrder(type(i)) ? Product(type(i).shape).TryConst().value_or(-1) : -1; };
   size_t widest = names[0];
@@ -190,7 +189,7 @@ void Functionalize::Join(Storage* storage) {
     own->step = view->step;
     own->overlapping = view->overlapping;
     own->own_storage->joined = base->own_storage;
-    Read(own->parent);  // its own value is current: nothing else would make the way to the root so
+    own->stamp = kStale;  // whoever feeds the memory feeds the widest name
   }
 }
 

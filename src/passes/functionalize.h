@@ -11,7 +11,7 @@
 #pragma once
 
 #include <memory>
-#include <unordered_map>
+#include <map>
 #include <vector>
 
 #include "passes/alias.h"
@@ -48,7 +48,8 @@ class Functionalize : public Sink {
   void CarryUp(Storage* storage, Alias* target);
   Value* Replay(Alias* alias, Value* parent);
   void Regenerate(Alias* alias);
-  void Join(Storage* storage);
+  void JoinShared();
+  void Join(const std::vector<size_t>& names);
   Value* ReadHandle(Value* handle);
   std::vector<Arg> ReadArgs(std::span<const Arg> args);
 
@@ -77,7 +78,7 @@ class Functionalize : public Sink {
   const Call idle_{FindOpInTable("pt2onnx::poison"), {}, {}};                    // what is emitted between calls stands nowhere in the user's program
   std::vector<TensorObject*> tensors_;   // by handle id
   std::vector<State> state_;
-  std::unordered_map<int, std::vector<size_t>> shared_;  // storage number -> positions in state_
+  std::map<int, std::vector<size_t>> shared_;  // storage number -> positions in state_
 };
 
 }  // namespace pt2onnx

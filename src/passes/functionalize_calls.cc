@@ -116,6 +116,7 @@ Results Functionalize::RefuseWrite(const Call& call, std::span<TensorObject* con
 // ---- Calls --------------------------------------------------------------------------------------------------------------------------
 
 Results Functionalize::Emit(const Call& call) {
+  JoinShared();
   const OpSchema& op = *call.op;
   aten_.Begin(call);
   if (op.Namespace() == "hop") return EmitSubgraphs(call);
@@ -448,7 +449,6 @@ Results Functionalize::EmitInstanceNorm(const Call& call) {
 // as_strided is of the storage: a view of the root, whose value is first brought into memory order. What shows all of it once is a reshape
 // and a permutation.
 Alias* Functionalize::AsStrided(Alias* alias, Dims size, Dims stride, SymExpr offset, const Type& type, LocId loc) {
-  Join(alias->storage());
   Alias* root = alias->storage()->root;
   const std::optional<std::vector<int64_t>> order = MemoryOrder(root->type);
   if (!order) return nullptr;
@@ -578,6 +578,7 @@ Results Functionalize::EmitSubgraphs(const Call& call) {
 // ---- Ends ---------------------------------------------------------------------------------------------------------------------------
 
 void Functionalize::Output(const GraphOutput& output) {
+  JoinShared();
   aten_.Begin(idle_);
   GraphOutput read = output;
   if (Value* const* value = std::get_if<Value*>(&output.value)) read.value = ReadHandle(*value);

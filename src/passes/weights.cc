@@ -1,9 +1,11 @@
 #include "passes/weights.h"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 
 #include "passes/geometry.h"
+#include "passes/written.h"
 
 namespace pt2onnx {
 namespace {
@@ -84,8 +86,12 @@ void BindWeights(Context& context, Program& program) {
     const int64_t bytes = Count(record->sizes) * pt2onnx::ItemSize(input.data->dtype);
     group.covered |= bytes == program.archive.StorageSize(record->storage) && MemoryOrder(input.value->type).has_value();
   }
+  std::erase_if(sharing, [](const auto& entry) { return entry.second.inputs.size() < 2; });
+  if (sharing.empty()) return;
+  const std::unordered_set<const Value*> written = WrittenInputs(*program.graph);
   for (const auto& [storage, group] : sharing) {
-    if (group.inputs.size() < 2) continue;
+    const auto is_written = [&](size_t i) { return written.contains(inputs[i].value); };
+    if (std::none_of(group.inputs.begin(), group.inputs.end(), is_written)) continue;  // tied weights that nobody writes stay apart
     for (size_t i : group.inputs) inputs[i].storage = storage;
     if (group.covered) continue;
     const GraphInput first = inputs[group.inputs[0]];

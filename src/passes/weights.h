@@ -7,7 +7,7 @@
 namespace pt2onnx {
 
 // Fills GraphInput::data, ::storage and the recorded strides of every parameter, buffer and constant of the program's graph. Inputs that share
-// memory get one storage number; if none of them covers that memory, an input `<first name>.storage` of rank 1 that does is added.
+// memory that is written get one storage number; if none of them covers that memory, an input `<first name>.storage` of rank 1 that does is added.
 // Tensors that can't be used keep data == null: see WeightProblem.
 void BindWeights(Context& context, Program& program);
 

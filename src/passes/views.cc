@@ -137,6 +137,7 @@ std::vector<ViewStep> StepsOf(Context& context, const Call& call, const Type& se
 std::vector<int64_t> Permutation(const OpSchema& op, std::span<const Arg> args, int64_t rank) {
   std::vector<int64_t> order(static_cast<size_t>(rank));
   std::iota(order.begin(), order.end(), 0);
+  if (rank == 0) return order;
   const auto list = [&](std::string_view name) {
     const Arg& arg = args[static_cast<size_t>(op.ArgIndex(name))];
     std::vector<int64_t> dims;

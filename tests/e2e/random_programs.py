@@ -196,6 +196,10 @@ def check(program: Program, check_program) -> bool:
     except Exception:  # noqa: BLE001 - whatever capture dislikes
         return False
     want = program.module()(*program.example())
+    after = program.module()
+    after(*program.example())
+    if any(a.shape != b.shape for a, b in zip(after.buffers(), program.module().buffers())):
+        return False                                     # state that changes its shape can't be fed back
     if not all(torch.equal(a, b) for a, b in zip(answer, want)):
         return False                                     # PyTorch captured something else
     calls = [(program.example(), {})]

@@ -27,10 +27,10 @@ class TwoOnOneStorage(nn.Module):
         self.register_buffer("cache", cache)
         self.register_buffer("first_row", cache[0])
         self.register_buffer("step", torch.zeros((), dtype=torch.int64))
-        self.linear = nn.Linear(6, 6)
+        self.linear = nn.Linear(6, 60)
 
     def forward(self, x):
-        y = torch.tanh(self.linear(x) + self.first_row)
+        y = torch.tanh(self.linear(x)[:, :6] + self.first_row)
         self.cache[1:].add_(y.sum(0))       # seen by neither row 0 nor first_row
         self.first_row.mul_(0.5).add_(y[0])  # seen through cache
         self.step += 1

@@ -19,7 +19,8 @@ namespace {
 
 // The norm of x - y + eps over the last dim.
 Val PairwiseDistance(Onnx& b, Val x, Val y, double p, double eps, bool keepdim) {
-  const Val d = x - y + eps;
+  const Val whole = x - y;  // of integers too
+  const Val d = (IsFloat(whole.dtype()) ? whole : b.Cast(whole, DType::F32)) + eps;
   return VectorNorm(b, d, p, {d.rank() - 1}, keepdim);
 }
 

@@ -138,6 +138,13 @@ Val Bilinear(Onnx& b, Val x1, Val x2, Val weight, const OptVal& bias) {
   return bias ? y + *bias : y;
 }
 
+// (x2 y3 - x3 y2, x3 y1 - x1 y3, x1 y2 - x2 y1) along a dim of size 3
+Val Cross(Onnx& b, Val x, Val y, int64_t dim) {
+  const int64_t from_end = Axis(dim, std::max(x.rank(), y.rank())) - std::max(x.rank(), y.rank());
+  const auto turned = [&](Val v, IntVec order) { return b.Gather(v, b.Ints(std::move(order)), v.rank() + from_end); };
+  return turned(x, {1, 2, 0}) * turned(y, {2, 0, 1}) - turned(x, {2, 0, 1}) * turned(y, {1, 2, 0});
+}
+
 // By squaring; power 0 is the identity.
 Val MatrixPower(Onnx& b, Val x, int64_t n) {
   if (n < 0) return b.Unsupported("a negative power of a matrix needs its inverse, which ONNX has no operator for");
@@ -199,6 +206,14 @@ void LinalgRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const aten::tensordot& op) { return Tensordot(b, op.self, op.other, op.dims_self, op.dims_other); });
   r.On([](Onnx& b, const aten::linalg_vecdot& op) { return b.ReduceSum(op.x * op.y, {Axis(op.dim, std::max(op.x.rank(), op.y.rank()))}); });
   r.On([](Onnx& b, const aten::einsum& op) { return Einsum(b, op.equation, op.tensors); });
+
+  r.On([](Onnx& b, const aten::linalg_cross& op) { return Cross(b, op.self, op.other, op.dim); });
+  r.On([](Onnx& b, const aten::cross& op) {  // by default the first dim of size 3
+    const Dims shape = ResultShape(b);
+    int64_t dim = 0;
+    while (dim + 1 < std::ssize(shape) && !(shape[static_cast<size_t>(dim)] == 3)) ++dim;
+    return Cross(b, op.self, op.other, op.dim.value_or(dim));
+  });
 
   r.On([](Onnx& b, const aten::chain_matmul& op) { return Chain(b, op.matrices); });
   r.On([](Onnx& b, const aten::linalg_multi_dot& op) { return Chain(b, op.tensors); });

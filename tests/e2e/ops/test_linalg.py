@@ -33,6 +33,8 @@ CASES = {
               lambda x, y, v, w: torch.inner(x, v), lambda x, y, v, w: torch.inner(x, x), lambda x, y, v, w: torch.inner(x, x.expand(2, 3, 4)), lambda x, y, v, w: torch.inner(x, v[0]),
               lambda x, y, v, w: torch.tensordot(x.expand(2, 3, 4), y, 1), lambda x, y, v, w: torch.tensordot(x.expand(4, 3, 4), y.expand(3, 4, 5), ([0, 1], [1, 0])),
               lambda x, y, v, w: torch.tensordot(x, y, 0), lambda x, y, v, w: torch.tensordot(x, y[:1], 1), lambda x, y, v, w: torch.linalg.vecdot(x, v), lambda x, y, v, w: torch.linalg.vecdot(x, w[:, None], dim=0)],
+    "cross": [(A[:, :3], BATCH[..., :3]), lambda x, y: torch.linalg.cross(x[None], y), lambda x, y: torch.linalg.cross(y, x[None], dim=1), lambda x, y: torch.cross(x, x + 1), lambda x, y: torch.linalg.cross(x.long(), x.long() + 1),
+              lambda x, y: torch.linalg.cross(x[:1], x)],
     "chain": [(A, B, V, W), lambda x, y, v, w: torch.linalg.multi_dot([x, y, rand(5, 2)]), lambda x, y, v, w: torch.linalg.multi_dot([w, x, y]), lambda x, y, v, w: torch.linalg.multi_dot([w, x, v]),
               lambda x, y, v, w: torch.chain_matmul(x, y, rand(5, 2)), lambda x, y, v, w: torch.linalg.matrix_power(x[:, :3], 5), lambda x, y, v, w: torch.matrix_power(x[:, :3].expand(2, 3, 3), 0),
               lambda x, y, v, w: F.bilinear(x, x, rand(2, 4, 4), rand(2)), lambda x, y, v, w: F.bilinear(v, v, rand(2, 4, 4)), lambda x, y, v, w: F.bilinear(x.expand(2, 3, 4), x.expand(2, 3, 4), rand(1, 4, 4))],
@@ -43,7 +45,7 @@ CASES = {
                lambda x, y, p, q: torch.einsum("ij,jk->ik", x.long(), y.long()), lambda x, y, p, q: torch.einsum(p, [0, 1, 2], q, [0, 2, 3], [0, 3, 1])],
     "distance": [(A, BATCH, BATCH2.mT), lambda x, p, q: torch.cdist(p, q), *[lambda x, p, q, o=o: torch.cdist(p, q, p=o) for o in (0.0, 1.0, 3.5, float("inf"))], lambda x, p, q: torch.cdist(rand(30, 4), x),
                  lambda x, p, q: torch.cdist(x, p, compute_mode="use_mm_for_euclid_dist"), lambda x, p, q: F.pdist(x), lambda x, p, q: F.pdist(x, p=1), lambda x, p, q: F.pairwise_distance(x, x + 1, p=3, keepdim=True),
-                 lambda x, p, q: F.pairwise_distance(p, x), lambda x, p, q: F.cosine_similarity(p, x, dim=-1), lambda x, p, q: F.cosine_similarity(p, x[None, :1], dim=1), lambda x, p, q: F.cosine_similarity(x * 0, x, dim=0),
+                 lambda x, p, q: F.pairwise_distance(p, x), lambda x, p, q: F.pairwise_distance(x.long(), x.long() + 2), lambda x, p, q: F.cosine_similarity(p, x, dim=-1), lambda x, p, q: F.cosine_similarity(p, x[None, :1], dim=1), lambda x, p, q: F.cosine_similarity(x * 0, x, dim=0),
                  lambda x, p, q: F.normalize(p), lambda x, p, q: F.normalize(x, p=1, dim=0), lambda x, p, q: torch.renorm(x, 2, 0, 1.5), lambda x, p, q: torch.renorm(p, 1, -1, 2)],
 }
 

@@ -85,7 +85,7 @@ LOSSES = {
         lambda p, q, t, r: F.cosine_embedding_loss(p, q, t, 0.2, reduction=r), lambda p, q, t, r: F.triplet_margin_loss(p, q, q.flip(0), 0.5, 1.0, swap=True, reduction=r),
         lambda p, q, t, r: F.multi_margin_loss(p, LABELS, 2, 0.5, W, reduction=r), lambda p, q, t, r: F.multilabel_margin_loss(p, torch.tensor([[3, 0, -1, 1], [-1, 1, 2, 3]]), reduction=r),
         lambda p, q, t, r: F.multilabel_soft_margin_loss(p, q.round(), W, reduction=r)])),
-        lambda p, q, t: F.multi_margin_loss(p[0], LABELS[0])],
+        lambda p, q, t: F.multi_margin_loss(p[0], LABELS[0]), lambda p, q, t: F.multilabel_margin_loss(p[0], torch.tensor([1, 2, -1, -1]))],
     "class": [(X[:, :, 0], X[:, :, :2]), *itertools.chain.from_iterable(map(with_reductions, [
         lambda x, y, r: F.cross_entropy(x[..., 0], LABELS, reduction=r), lambda x, y, r: F.cross_entropy(x[..., 0], LABELS, W, ignore_index=2, reduction=r, label_smoothing=0.1), lambda x, y, r: F.cross_entropy(x[0, :, 0], LABELS[0], reduction=r),
         lambda x, y, r: F.cross_entropy(y, PLANES, W, reduction=r), lambda x, y, r: F.cross_entropy(y, y.softmax(1), W, reduction=r, label_smoothing=0.2), lambda x, y, r: F.cross_entropy(x[0, :, 0], x[1, :, 0], reduction=r),

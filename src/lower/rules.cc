@@ -24,6 +24,7 @@ void PadRules(Rules<Onnx>& r);
 void PointwiseRules(Rules<Onnx>& r);
 void PolynomialRules(Rules<Onnx>& r);
 void PoolRules(Rules<Onnx>& r);
+void QuantRules(Rules<Onnx>& r);
 void RandomRules(Rules<Onnx>& r);
 void ReduceRules(Rules<Onnx>& r);
 void ResizeRules(Rules<Onnx>& r);
@@ -34,6 +35,7 @@ void ShapeRules(Rules<Onnx>& r);
 void SliceRules(Rules<Onnx>& r);
 void SortRules(Rules<Onnx>& r);
 void SpecialRules(Rules<Onnx>& r);
+void VisionRules(Rules<Onnx>& r);
 
 Rules<Onnx> LoweringRules() {
   Rules<Onnx> r;
@@ -59,6 +61,7 @@ Rules<Onnx> LoweringRules() {
   PointwiseRules(r);
   PolynomialRules(r);
   PoolRules(r);
+  QuantRules(r);
   RandomRules(r);
   ReduceRules(r);
   ResizeRules(r);
@@ -69,6 +72,7 @@ Rules<Onnx> LoweringRules() {
   SliceRules(r);
   SortRules(r);
   SpecialRules(r);
+  VisionRules(r);
   return r;
 }
 

@@ -94,6 +94,7 @@ JsonDoc& JsonDoc::operator=(JsonDoc&&) noexcept = default;
 JsonDoc::~JsonDoc() = default;
 
 Result<JsonDoc> JsonDoc::Parse(std::string_view text, int64_t readable_after) {
+  if (text.data() == nullptr) text = "";  // nothing at all: simdjson would copy from a null pointer
   auto state = std::make_unique<State>();
   dom::parser parser;
   const bool copy = readable_after < static_cast<int64_t>(simdjson::SIMDJSON_PADDING);

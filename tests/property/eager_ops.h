@@ -42,7 +42,10 @@ class Args {
   const TensorPtr& T(size_t i) const { return eager.Get(std::get<Value*>(args_[i])); }
   std::vector<TensorPtr> List(size_t i) const;
   double Number(size_t i) const;
-  int64_t Int(size_t i) const { return static_cast<int64_t>(Number(i)); }
+  int64_t Int(size_t i) const {
+    const double x = Number(i);
+    return x >= 9.2e18 ? INT64_MAX : static_cast<int64_t>(x);  // the end of a slice
+  }
   int64_t Int(size_t i, int64_t otherwise) const { return Has(i) ? Int(i) : otherwise; }
   std::vector<int64_t> Ints(size_t i) const;
 

@@ -19,8 +19,9 @@ void OnEach(Rules<Onnx>& r, F) {
 inline int64_t Axis(int64_t dim, int64_t rank) { return dim < 0 ? dim + std::max<int64_t>(rank, 1) : dim; }
 
 // The result's shape is recorded with each op, with -1 resolved: rules read it instead of computing it again.
-inline Dims ResultShape(const Onnx& b, size_t i = 0) { return b.call().types[i].shape; }
-inline DType ResultDType(const Onnx& b, size_t i = 0) { return b.call().types[i].dtype; }
+// Of a result that the op does not have (batch_norm shares a rule with native_batch_norm, which saves statistics): no dims, Unknown.
+inline Dims ResultShape(const Onnx& b, size_t i = 0) { return i < b.call().types.size() ? b.call().types[i].shape : Dims(); }
+inline DType ResultDType(const Onnx& b, size_t i = 0) { return i < b.call().types.size() ? b.call().types[i].dtype : DType::Unknown; }
 
 // shape with dims [axis, axis + count) replaced by `by`.
 DimVec WithDims(Dims shape, int64_t axis, int64_t count, const DimVec& by);

@@ -6,6 +6,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "passes/order.h"
 #include "support/check.h"
 
 namespace pt2onnx {
@@ -208,6 +209,7 @@ void MergeEqual(Context& context, Graph& graph) { Merger(context).Run(graph); }
 void Cleanup(Context& context, Graph& graph) {
   RemoveDeadCode(context, graph);
   MergeEqual(context, graph);
+  Order(graph);
 }
 
 }  // namespace pt2onnx

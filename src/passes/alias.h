@@ -14,7 +14,7 @@ struct Storage {
   Alias* dirty = nullptr;        // its value is newer than its ancestors'; null: the root is current
   std::string_view name;         // the input that holds it; empty: a temporary
   int number = -1;               // state that shares memory has one number
-  bool maybe_shared = false;     // sizes leave open whether another tensor lies in it: it may not be written
+  bool doubted = false;          // Functionalize::doubts_ has it
   Storage* joined = nullptr;     // the storage that this one turned out to be part of
 };
 
@@ -54,6 +54,9 @@ struct Alias {
   }
 };
 inline constexpr uint32_t kStale = UINT32_MAX;
+
+// Of two aliases of one storage.
+Alias* CommonAncestor(Alias* a, Alias* b);
 
 // A tensor of the program. Metadata mutation (t_, set_, resize_) gives it another alias.
 struct TensorObject {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "rewrite/aten.h"
+#include "rewrite/bodies.h"
 #include "rewrite/inline_call.h"
 
 namespace pt2onnx {
@@ -25,6 +26,11 @@ bool ComputesLow(const OpSchema& op) {
 
 Results Autocast::Emit(const Call& call) {
   if (is_inlined_(*call.op)) return InlineCall(call, *this);
+  if (call.op->name == "hop::wrap_with_autocast") return down_.Emit(call);  // a region with a mode of its own
+  if (HasBody(call)) {  // a branch runs under the caller's autocast
+    const std::vector<Arg> args = ReplayBodies(context_, call.args, [&](Sink& down) { return Autocast(down, dtype_, is_inlined_); });
+    return down_.Emit({call.op, args, call.types, call.loc, call.names});
+  }
   if (call.op->kind != OpKind::Functional && call.op->kind != OpKind::Hidden) return down_.Emit(call);
   DType compute = DType::Unknown;
   if (ComputesLow(*call.op)) compute = dtype_;

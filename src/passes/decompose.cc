@@ -1,6 +1,7 @@
 #include "passes/decompose.h"
 
 #include "ir/sym_facts.h"
+#include "rewrite/bodies.h"
 
 namespace pt2onnx {
 namespace {
@@ -50,17 +51,8 @@ Results Settle(Sink& down, Builder& builder, const Call& call, const Answer& ans
 Results Decompose::Emit(const Call& call) {
   const auto rule = rules_.Find(*call.op);
   if (!rule || (call.op->id < keep_.size() && keep_[call.op->id])) {
-    std::vector<Arg> args(call.args.begin(), call.args.end());
-    for (Arg& arg : args) {
-      Graph* const* body = std::get_if<Graph*>(&arg);
-      if (!body) continue;
-      Graph* decomposed = context_.NewGraph();
-      decomposed->name = (*body)->name;
-      GraphSink sink(context_, *decomposed);
-      Decompose inner(sink, rules_, keep_);
-      Replay(**body, inner);
-      arg = decomposed;
-    }
+    if (!HasBody(call)) return down_.Emit(call);
+    const std::vector<Arg> args = ReplayBodies(context_, call.args, [&](Sink& down) { return Decompose(down, rules_, keep_); });
     return down_.Emit({call.op, args, call.types, call.loc, call.names});
   }
   if (const uint32_t problem = PoisonOf(call.args)) return EmitPoison(down_, problem, call.types, call.loc);

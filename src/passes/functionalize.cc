@@ -12,13 +12,14 @@ namespace pt2onnx {
 // ---- Tensors and handles ------------------------------------------------------------------------------------------------------------
 
 TensorObject* Functionalize::Tensor(const Value* handle) const {
-  return handle && handle->id < tensors_.size() ? tensors_[handle->id] : nullptr;
+  return handle && handle->id - first_ < tensors_.size() ? tensors_[handle->id - first_] : nullptr;
 }
 
 Value* Functionalize::Handle(TensorObject* tensor, const Type& type, std::string_view name) {
   Value* handle = context_.NewValue(type, name);
-  if (handle->id >= tensors_.size()) tensors_.resize(handle->id + handle->id / 2 + 16, nullptr);
-  tensors_[handle->id] = tensor;
+  const size_t at = handle->id - first_;
+  if (at >= tensors_.size()) tensors_.resize(at + at / 2 + 16, nullptr);
+  tensors_[at] = tensor;
   return handle;
 }
 
@@ -46,7 +47,8 @@ Alias* Functionalize::View(Alias* parent, const ViewStep& step, const Type& type
   alias->loc = loc;
   alias->stamp = kStale;
   const bool repeats = step.view == ViewClass::Expand || step.view == ViewClass::Unfold || step.view == ViewClass::AsStrided;
-  alias->overlapping = (repeats || parent->overlapping) && Overlaps(type) != Tri::No;
+  if (step.view == ViewClass::Expand && type.strides.empty()) alias->overlapping = !SameShape(type.shape, parent->type.shape);
+  else alias->overlapping = (repeats || parent->overlapping) && Overlaps(type) != Tri::No;
   return alias;
 }
 
@@ -72,6 +74,8 @@ size_t Depth(const Alias* alias) {
   return depth;
 }
 
+}  // namespace
+
 Alias* CommonAncestor(Alias* a, Alias* b) {
   size_t da = Depth(a), db = Depth(b);
   for (; da > db; --da) a = a->parent;
@@ -79,8 +83,6 @@ Alias* CommonAncestor(Alias* a, Alias* b) {
   while (a != b) a = a->parent, b = b->parent;
   return a;
 }
-
-}  // namespace
 
 // ---- Reads and writes ---------------------------------------------------------------------------------------------------------------
 
@@ -181,7 +183,7 @@ void Functionalize::Join(const std::vector<size_t>& names) {
   Alias* base = state_[widest].tensor->alias;
   for (size_t i : names) {
     Alias* own = state_[i].tensor->alias;
-    if (!covered) own->storage()->maybe_shared = true;
+    if (!covered && own != base) MayShare(own, base, "two names of state overlap in a memory that neither covers");
     if (own == base || !covered) continue;
     const Alias* view = AsStrided(base, own->type.shape, context_.arena.Copy(StridesOf(own->type)), own->type.offset, own->type, 0);
     if (view == base) view = View(base, {FindOpInTable("aten::alias"), context_.arena.Copy(std::vector<Arg>(1)), ViewClass::Identity}, own->type, {}, 0);

@@ -22,7 +22,7 @@ namespace pt2onnx {
 
 class Functionalize : public Sink {
  public:
-  explicit Functionalize(Sink& down) : Sink(down.context()), down_(down), aten_(down) {}
+  explicit Functionalize(Sink& down) : Sink(down.context()), down_(down), aten_(down), first_(down.context().value_count()) {}
 
   Value* Input(const GraphInput& input) override;
   Results Emit(const Call& call) override;
@@ -30,6 +30,10 @@ class Functionalize : public Sink {
   void Finish() override;
 
  private:
+  struct Doubt {                    // two memories that may be one, and why that is not known
+    Alias *a, *b;
+    std::string_view why;
+  };
   struct State {                    // an input that may be written
     GraphInput input;
     TensorObject* tensor;
@@ -63,21 +67,42 @@ class Functionalize : public Sink {
   Results EmitInstanceNorm(const Call& call);
   Results EmitGeometryChange(const Call& call);
   Results EmitSubgraphs(const Call& call);
+  Results EmitControlFlow(const Call& call);
   Results ViewResults(const Call& call, Alias* parent, std::span<const ViewStep> steps);
   Results SameTensor(const Call& call, TensorObject* tensor);
   Results AliasOf(const Call& call, Alias* alias);
   Alias* AsStrided(Alias* alias, Dims size, Dims stride, SymExpr offset, const Type& type, LocId loc);
   bool Resize(TensorObject* tensor, Dims size, LocId loc);
-  bool Store(TensorObject* tensor, Value* value, const Call& call, bool fill);
+  void Store(Alias* alias, Value* value, const Call& call, bool fill);
+  void MayShare(Alias* a, Alias* b, std::string_view why);
+  void WritePoison(Alias* alias, uint32_t problem, LocId loc);
+  void PoisonDoubted(Storage* written, const Call& call);
   Results Answer(const Call& call, Results results);
   Results RefuseCall(const Call& call, std::string_view code, std::string message, std::string help);
-  Results RefuseWrite(const Call& call, std::span<TensorObject* const> targets, std::string_view code, std::string message, std::string help);
+  Results RefuseWrite(const Call& call, std::span<Alias* const> targets, std::string_view code, std::string message, std::string help);
+
+  // Sub-graphs of control flow (functionalize_subgraphs.cc).
+  struct Operand;
+  struct Body;
+  struct Origin;
+  struct Flow;
+  std::vector<Operand> OperandsOf(const Call& call) const;
+  Body RunBody(const Graph& from, const std::vector<Operand>& operands);
+  std::vector<Body> RunBodies(const Call& call, const std::vector<Operand>& operands);
+  bool ShareMemory(std::vector<Operand>& operands);
+  Alias* Derived(const Alias* alias, const Alias* top, Alias* root);
+  void CheckFlow(Flow& flow);
+  Results EmitFlow(Flow& flow);
+  Results EmitPureBodies(const Call& call);
+  Results BodyResults(const Flow& flow, Results values);
 
   Sink& down_;
   Aten aten_;
   const Call idle_{FindOpInTable("pt2onnx::poison"), {}, {}};                    // what is emitted between calls stands nowhere in the user's program
-  std::vector<TensorObject*> tensors_;   // by handle id
+  const uint32_t first_;                 // handles have ids from here on
+  std::vector<TensorObject*> tensors_;   // by handle id - first_
   std::vector<State> state_;
+  std::vector<Doubt> doubts_;
   std::map<int, std::vector<size_t>> shared_;  // storage number -> positions in state_
 };
 

@@ -1,21 +1,12 @@
 #include "passes/promote.h"
 
 #include "ir/promotion.h"
+#include "rewrite/bodies.h"
 
 namespace pt2onnx {
 
 Results PromoteTypes::Emit(const Call& call) {
-  std::vector<Arg> args(call.args.begin(), call.args.end());
-  for (Arg& arg : args) {
-    Graph* const* body = std::get_if<Graph*>(&arg);
-    if (!body) continue;
-    Graph* typed = context_.NewGraph();
-    typed->name = (*body)->name;
-    GraphSink sink(context_, *typed);
-    PromoteTypes inner(sink);
-    Replay(**body, inner);
-    arg = typed;
-  }
+  std::vector<Arg> args = ReplayBodies(context_, call.args, [](Sink& down) { return PromoteTypes(down); });
   const auto promotion = PoisonOf(args) ? std::nullopt : PromotionOf(*call.op, args);
   if (!promotion) return down_.Emit({call.op, args, call.types, call.loc, call.names});
   const Promoted types = Promote(*promotion, args);

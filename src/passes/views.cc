@@ -13,10 +13,6 @@ ViewStep Step(Context& context, std::string_view op, std::vector<Arg> args, View
   return {FindOpInTable(op), context.arena.Copy(args), view};
 }
 
-ViewStep SliceStep(Context& context, int64_t dim, SymExpr start, SymExpr end) {
-  return Step(context, "aten::slice.Tensor", {static_cast<Value*>(nullptr), dim, start, end, SymExpr(1)}, ViewClass::Slice);
-}
-
 int64_t SplitDim(const OpSchema& op, std::span<const Arg> args, int64_t rank) {
   const int at = op.ArgIndex("dim");
   if (at >= 0) return Normalize(std::get<int64_t>(args[static_cast<size_t>(at)]), rank);
@@ -108,16 +104,7 @@ std::vector<ViewStep> StepsOf(Context& context, const Call& call, const Type& se
         steps.push_back(Step(context, "aten::select.int", {static_cast<Value*>(nullptr), dim, SymExpr(static_cast<int64_t>(i))}, ViewClass::Select));
       return steps;
     }
-    case ViewClass::Split: {
-      const int64_t dim = SplitDim(*call.op, call.args, rank);
-      SymExpr at = 0;
-      for (const Type& type : call.types) {
-        const SymExpr end = at + type.shape[static_cast<size_t>(dim)];
-        steps.push_back(SliceStep(context, dim, at, end));
-        at = end;
-      }
-      return steps;
-    }
+    case ViewClass::Split: return SplitSteps(context, call, self);
     default: {
       std::vector<Arg> args(call.args.begin(), call.args.end());
       args[0] = static_cast<Value*>(nullptr);
@@ -132,6 +119,18 @@ std::vector<ViewStep> StepsOf(Context& context, const Call& call, const Type& se
       return steps;
     }
   }
+}
+
+std::vector<ViewStep> SplitSteps(Context& context, const Call& call, const Type& self) {
+  const int64_t dim = SplitDim(*call.op, call.args, static_cast<int64_t>(self.shape.size()));
+  std::vector<ViewStep> steps;
+  SymExpr at = 0;
+  for (const Type& type : call.types) {
+    const SymExpr end = at + type.shape[static_cast<size_t>(dim)];
+    steps.push_back(Step(context, "aten::slice.Tensor", {static_cast<Value*>(nullptr), dim, at, end, SymExpr(1)}, ViewClass::Slice));
+    at = end;
+  }
+  return steps;
 }
 
 std::vector<int64_t> Permutation(const OpSchema& op, std::span<const Arg> args, int64_t rank) {

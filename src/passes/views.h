@@ -12,6 +12,9 @@ namespace pt2onnx {
 // One step for each result of a view op. Empty: this class of view can't be expressed (sparse, nested).
 std::vector<ViewStep> StepsOf(Context& context, const Call& call, const Type& self);
 
+// Those of an op that cuts `self` into pieces along a dim, one after the other.
+std::vector<ViewStep> SplitSteps(Context& context, const Call& call, const Type& self);
+
 // The base's new value after the view's value became v; what the view does not cover stays.
 // For views by index (expand, unfold, as_strided) `old` is the view's value before: only what changed is written.
 Val Invert(Aten& b, const Alias& view, Val base, Val v, Val old);

@@ -1,49 +1,63 @@
 #include "passes/written.h"
 
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
 namespace pt2onnx {
 namespace {
 
-// For each value the graph inputs that it may alias; for a sub-graph its operands'.
+using Inputs = std::unordered_set<const Value*>;
+
+// For each value the graph inputs that it may alias; for a sub-graph its operands'. Most values share their operand's set.
 class Scan {
  public:
-  std::unordered_set<const Value*> written;
+  Inputs written;
 
   void Run(const Graph& graph) {
     for (const Node* node : graph.nodes) Visit(*node);
   }
-  void Name(const Value* value, std::unordered_set<const Value*> inputs) {
-    if (value && !inputs.empty()) aliases_[value].insert(inputs.begin(), inputs.end());
-  }
-  std::unordered_set<const Value*> Of(const Value* value) const {
-    const auto found = value ? aliases_.find(value) : aliases_.end();
-    return found == aliases_.end() ? std::unordered_set<const Value*>{} : found->second;
+  const Inputs* Keep(Inputs inputs) { return &sets_.emplace_back(std::move(inputs)); }
+  void Name(const Value* value, const Inputs* inputs) {
+    if (value && inputs) aliases_[value] = Union(Of(value), inputs);
   }
 
  private:
-  template <class F>
-  static void ForEach(const Arg& arg, F f) {
-    if (Value* const* value = std::get_if<Value*>(&arg)) f(*value);
-    else if (const ValueList* list = std::get_if<ValueList>(&arg))
-      for (Value* value : *list) f(value);
+  const Inputs* Of(const Value* value) const {
+    const auto found = value ? aliases_.find(value) : aliases_.end();
+    return found == aliases_.end() ? nullptr : found->second;
+  }
+  const Inputs* Union(const Inputs* a, const Inputs* b) {
+    if (!a || a == b) return b;
+    if (!b) return a;
+    Inputs both = *a;
+    both.insert(b->begin(), b->end());
+    return both.size() == a->size() ? a : Keep(std::move(both));
   }
 
   void Visit(const Node& node) {
     const OpSchema& op = *node.op;
-    std::unordered_set<const Value*> all;
-    for (size_t i = 0; i < node.args.size(); ++i)
-      ForEach(node.args[i], [&](const Value* value) {
-        const auto inputs = Of(value);
-        if (i < op.args.size() && op.args[i].writes) written.insert(inputs.begin(), inputs.end());
-        all.insert(inputs.begin(), inputs.end());
-      });
-    if (all.empty()) return;
+    const Inputs* all = nullptr;
+    std::vector<const Value*> operands;  // those in lists
+    const auto use = [&](size_t i, const Value* value) {
+      const Inputs* inputs = Of(value);
+      if (!inputs) return;
+      if (i < op.args.size() && op.args[i].writes) written.insert(inputs->begin(), inputs->end());
+      all = Union(all, inputs);
+    };
+    for (size_t i = 0; i < node.args.size(); ++i) {
+      if (Value* const* value = std::get_if<Value*>(&node.args[i])) use(i, *value);
+      const ValueList* list = std::get_if<ValueList>(&node.args[i]);
+      if (!list) continue;
+      for (const Value* value : *list) use(i, value);
+      operands.insert(operands.end(), list->begin(), list->end());
+    }
+    if (!all) return;
     for (const Arg& arg : node.args) {
       Graph* const* body = std::get_if<Graph*>(&arg);
       if (!body) continue;
-      for (const GraphInput& input : (*body)->inputs) Name(input.value, all);  // which operand is which does not matter here
+      const std::vector<GraphInput>& inputs = (*body)->inputs;
+      for (size_t i = 0; i < inputs.size(); ++i) Name(inputs[i].value, inputs.size() == operands.size() ? Of(operands[i]) : all);
       Run(**body);
     }
     const bool aliases = op.view != ViewClass::None || op.Writes() || op.Has(kMaybeAlias) || op.Has(kHiddenAlias) || op.Has(kInplaceView) || op.Namespace() == "hop";
@@ -51,7 +65,8 @@ class Scan {
       for (const Value* result : node.results) Name(result, all);
   }
 
-  std::unordered_map<const Value*, std::unordered_set<const Value*>> aliases_;
+  std::deque<Inputs> sets_;
+  std::unordered_map<const Value*, const Inputs*> aliases_;
 };
 
 }  // namespace
@@ -59,7 +74,7 @@ class Scan {
 std::unordered_set<const Value*> WrittenInputs(const Graph& graph) {
   Scan scan;
   for (const GraphInput& input : graph.inputs)
-    if (input.value) scan.Name(input.value, {input.value});
+    if (input.value) scan.Name(input.value, scan.Keep({input.value}));
   scan.Run(graph);
   return std::move(scan.written);
 }

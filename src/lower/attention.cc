@@ -55,18 +55,27 @@ struct Attended {
   Val y, weights, logsumexp;
 };
 
+// PyTorch's CPU kernel for bfloat16: all in float32 but the numerators, which are rounded before they meet the values.
+//   round(exp(s - max)) v / sum(exp(s - max))
+Val RoundedNumerators(Onnx& b, Val scores, Val v) {
+  const Val e = b.Exp(scores - b.ReduceMax(scores, {-1}, true));
+  return b.MatMul(b.Cast(b.Cast(e, DType::BF16), DType::F32), b.Cast(v, DType::F32)) / b.ReduceSum(e, {-1}, true);
+}
+
 Attended Attend(Onnx& b, const Request& r) {
   const DType dtype = r.q.dtype();
-  Val scores = b.MatMul(Scaled(b, r.q, r.scale), SwapLast(b, r.k));
+  const bool rounded = dtype == DType::BF16 && r.dropout == 0 && r.v.rank() == 4;
+  const auto wide = [&](Val x) { return rounded ? b.Cast(x, DType::F32) : x; };
+  Val scores = b.MatMul(Scaled(b, wide(r.q), r.scale), SwapLast(b, wide(r.k)));
   OptVal bias;
   if (r.mask) bias = Bias(b, *r.mask, dtype);
   if (r.causal) {
     const Val causal = CausalBias(b, r.q.dim(-2), r.k.dim(-2), dtype);
     bias = bias ? *bias + causal : causal;
   }
-  if (bias) scores = scores + *bias;
+  if (bias) scores = scores + wide(*bias);
   const Val weights = b.Softmax(scores);
-  Val y = b.MatMul(r.dropout > 0 ? Drop(b, weights, r.dropout).y : weights, r.v);
+  Val y = rounded ? b.Cast(RoundedNumerators(b, scores, r.v), dtype) : b.MatMul(r.dropout > 0 ? Drop(b, weights, r.dropout).y : weights, r.v);
   if (r.mask) {
     const Val best = bias->IsScalar() ? *bias : b.ReduceMax(*bias, {-1}, true);
     y = b.Where(b.Equal(best, b.Constant(-INFINITY, dtype)), b.Constant(0, dtype), y);

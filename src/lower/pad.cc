@@ -1,6 +1,6 @@
 // Padding. ONNX Pad lists the begins of all dims, then the ends; torch lists pairs from the last dim on.
 //
-//   %y = aten::pad(%x : f32[2, 3], [1, 2], "reflect")    ->    %y = Pad(%x, [1, 2], axes=[1], mode="reflect")
+//   %y = aten::pad(%x : f32[2, 3], [1, 2], "reflect")    ->    %y = Pad(%x, [0, 1, 0, 2], mode="reflect")
 #include <algorithm>
 
 #include "ir/sym_facts.h"
@@ -29,10 +29,13 @@ Padding PaddingOf(Val self, Dims pad) {
 
 Val Padded(Onnx& b, Val x, const Padding& p, std::string_view mode, OptVal value) {
   if (p.empty()) return x;
-  DimVec pads = p.before;
-  pads.insert(pads.end(), p.after.begin(), p.after.end());
-  const bool all = std::ssize(p.axes) == x.rank();
-  return b.Pad(x, b.Shape(pads), value, all ? OptVal() : b.Ints(p.axes), {.mode = mode});
+  // All dims, not the input `axes`: ONNX Runtime moves Transposes past a Pad without heeding it.
+  DimVec pads(std::vector<SymExpr>(static_cast<size_t>(2 * x.rank()), 0));
+  for (size_t i = 0; i < p.axes.size(); ++i) {
+    pads[static_cast<size_t>(p.axes[i])] = p.before[i];
+    pads[static_cast<size_t>(x.rank() + p.axes[i])] = p.after[i];
+  }
+  return b.Pad(x, b.Shape(pads), value, {}, {.mode = mode});
 }
 
 // What is left after cutting where the padding is negative.

@@ -3,6 +3,7 @@
 //   %q : u8 = quantized_decomposed::quantize_per_tensor(%x, 0.1, 3, 0, 255, u8)    ->    %q = QuantizeLinear(%x, 0.1, 3 : u8)
 #include "gen/quantized.h"
 #include "lower/rules.h"
+#include "onnx/ort_kernels.h"
 
 namespace pt2onnx {
 namespace {
@@ -10,9 +11,12 @@ namespace {
 int64_t Lowest(DType d) { return IsUnsigned(d) ? 0 : -(int64_t{1} << (8 * ItemSize(d) - 1)); }
 int64_t Highest(DType d) { return (int64_t{1} << (8 * ItemSize(d) - (IsUnsigned(d) ? 0 : 1))) - 1; }
 
+// ONNX Runtime quantizes to 8 bits, up to opset 27; otherwise it is written as arithmetic.
+bool IsOneNode(Onnx& b, DType d) { return (d == DType::U8 || d == DType::I8) && !RuntimeRefuses("DequantizeLinear", b.opset(), "T1", d); }
+
 // clamp(round(x / scale) + zero_point, low, high), rounding halves to even
 Val Quantize(Onnx& b, Val x, Val scale, Val zero, int64_t low, int64_t high, DType dtype, int64_t axis = 1) {
-  if (dtype != DType::U8 && dtype != DType::I8) {  // ONNX Runtime quantizes to 8 bits; wider ones by arithmetic
+  if (!IsOneNode(b, dtype)) {
     const Val spread = b.Round(x / scale) + b.Cast(zero, x.dtype());
     return b.Cast(b.Max(b.Min(spread, b.Constant(high, x.dtype())), b.Constant(low, x.dtype())), dtype);
   }
@@ -23,7 +27,7 @@ Val Quantize(Onnx& b, Val x, Val scale, Val zero, int64_t low, int64_t high, DTy
 
 // (x - zero_point) * scale
 Val Dequantize(Onnx& b, Val x, Val scale, Val zero, int64_t axis = 1) {
-  if (x.dtype() == DType::U8 || x.dtype() == DType::I8) return b.DequantizeLinear(x, b.Cast(scale, DType::F32), b.Cast(zero, x.dtype()), {.axis = axis});
+  if (IsOneNode(b, x.dtype())) return b.DequantizeLinear(x, b.Cast(scale, DType::F32), b.Cast(zero, x.dtype()), {.axis = axis});
   return (b.Cast(x, DType::F32) - b.Cast(zero, DType::F32)) * b.Cast(scale, DType::F32);
 }
 
@@ -48,7 +52,7 @@ void QuantRules(Rules<Onnx>& r) {
   });
   r.On([](Onnx& b, const qd::quantize_per_channel& op) {
     const int64_t axis = op.axis < 0 ? op.axis + op.input.rank() : op.axis;
-    if (op.dtype == DType::U8 || op.dtype == DType::I8) return Quantize(b, op.input, op.scales, op.zero_points, op.quant_min, op.quant_max, op.dtype, axis);
+    if (IsOneNode(b, op.dtype)) return Quantize(b, op.input, op.scales, op.zero_points, op.quant_min, op.quant_max, op.dtype, axis);
     return Quantize(b, op.input, Along(b, op.scales, axis, op.input.rank()), Along(b, op.zero_points, axis, op.input.rank()), op.quant_min, op.quant_max, op.dtype);
   });
   r.On([](Onnx& b, const qd::dequantize_per_tensor& op) {
@@ -58,7 +62,7 @@ void QuantRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const qd::dequantize_per_channel& op) {
     const int64_t axis = op.axis < 0 ? op.axis + op.input.rank() : op.axis;
     const Val zero = Zero(b, op.zero_points, op.scales);
-    if (op.input.dtype() == DType::U8 || op.input.dtype() == DType::I8) return Dequantize(b, op.input, op.scales, zero, axis);
+    if (IsOneNode(b, op.input.dtype())) return Dequantize(b, op.input, op.scales, zero, axis);
     return Dequantize(b, op.input, Along(b, op.scales, axis, op.input.rank()), Along(b, zero, axis, op.input.rank()));
   });
 }

@@ -6,6 +6,7 @@
 
 #include "onnx/args.h"
 #include "onnx/infer.h"
+#include "onnx/ort_kernels.h"
 #include "onnx/scope.h"
 #include "onnx/widen.h"
 
@@ -60,7 +61,15 @@ Results Onnx::Apply(OnnxOp op, std::vector<Arg> args, size_t results) {
 // The same in a wider dtype, and back.
 Results Onnx::ApplyIn(DType wider, OnnxOp op, std::vector<Arg> args, std::span<const Type> types) {
   const DType narrow = WidenedDType(op, args);
-  const auto widen = [&](Value* value) { return Cast(Wrap(value), wider).value; };
+  const auto widen = [&](Value* value) {
+    // bfloat16 is rounded once an op of the program, as PyTorch's kernels do, not between the operators it is written in.
+    const Node* def = value->def;
+    if (def && Is(*def->op, OnnxOp::Cast) && narrow == DType::BF16 && def->loc == call_->loc) {
+      Value* from = std::get<Value*>(def->args[0]);
+      if (from->type.dtype == wider) return from;
+    }
+    return Cast(Wrap(value), wider).value;
+  };
   for (const int i : WidenedInputs(op, args)) {
     Arg& arg = args[static_cast<size_t>(i)];
     if (Value** value = std::get_if<Value*>(&arg)) {
@@ -149,7 +158,13 @@ uint32_t Onnx::CheckForm(OnnxOp op, std::span<const Arg> args, std::span<const T
     if (facts.operands[operand].optional && !(form->dtypes[operand])) continue;
     if (const uint32_t problem = check(operand, types[i].dtype)) return problem;
   }
-  return 0;
+  if (!RuntimeLacks(op, args, opset(), options_)) return 0;
+  const DType dtype = WidenedDType(op, args);
+  const OpsetRange has = RuntimeOpsets(name, dtype);
+  Unsupported("ONNX Runtime's CPU provider has no " + name + (dtype == DType::Unknown ? "" : " of " + std::string(Facts(dtype).torch)) + " at opset " +
+                  std::to_string(opset()),
+              has.last >= 18 && has.last != kOpenOpset ? "--opset " + std::to_string(has.last) : "");
+  return problem_;
 }
 
 Val Onnx::Binary(char op, Val a, Val b) {

@@ -41,6 +41,14 @@ bool RuntimeHas(std::string_view op, int opset, std::string_view constraint, DTy
   return RuntimeHas(op, opset, dtype);  // what no kernel constrains is open
 }
 
+bool RuntimeRefuses(std::string_view op, int opset, std::string_view constraint, DType dtype) {
+  const Rows rows = RowsAt(RowsOf(op), opset);
+  if (rows.empty() || rows[0].dtypes == 0) return true;
+  for (const RuntimeKernel& row : rows)
+    if (row.constraint == constraint && dtype != DType::Unknown) return !Has(row, dtype);
+  return false;
+}
+
 OpsetRange RuntimeOpsets(std::string_view op, DType dtype) {
   OpsetRange range;
   const Rows rows = RowsOf(op);

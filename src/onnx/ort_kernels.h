@@ -25,6 +25,9 @@ std::span<const RuntimeKernel> RuntimeKernels();  // sorted by op and version
 bool RuntimeHas(std::string_view op, int opset, DType dtype);
 bool RuntimeHas(std::string_view op, int opset, std::string_view constraint, DType dtype);
 
+// Surely has no kernel: the version has none at all, or the named constraint leaves the dtype out. (Versions name constraints differently.)
+bool RuntimeRefuses(std::string_view op, int opset, std::string_view constraint, DType dtype);
+
 // The newest run of opsets that have it, both inclusive; last 0: none. For messages and --opset advice.
 struct OpsetRange {
   int first = 0, last = 0;

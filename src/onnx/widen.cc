@@ -56,6 +56,9 @@ bool RuntimeRuns(OnnxOp op, int opset, DType dtype) {
   return RuntimeHas(SchemaOf(op).name.substr(6), opset, FactsOf(op).variables[static_cast<size_t>(MainVariable(op))], dtype);
 }
 
+// Written as it is, whatever ONNX Runtime has.
+bool IsKept(DType dtype, const OnnxOptions& options) { return !options.runtime_casts || (dtype == DType::BF16 && !options.bf16_as_f32); }
+
 // Wider dtypes to try, nearest first.
 std::vector<DType> Candidates(DType dtype, Exact exact) {
   switch (dtype) {
@@ -105,12 +108,18 @@ DType WiderDType(OnnxOp op, std::span<const Arg> args, int opset, const OnnxOpti
   if (dtype == DType::Unknown || dtype == DType::F32 || dtype == DType::F64) return DType::Unknown;
   const std::vector<int> inputs = WidenedInputs(op, args);
   const bool valid = SpecHas(op, inputs.front(), dtype, opset);
-  // ONNX Runtime computes float16 in float32 by itself; bfloat16 stays unless asked for.
-  const bool as_it_is = dtype == DType::F16 || (dtype == DType::BF16 && !options.bf16_as_f32) || !options.runtime_casts;
+  const bool as_it_is = dtype == DType::F16 || IsKept(dtype, options);  // ONNX Runtime computes float16 in float32 by itself
   if (valid && (as_it_is || RuntimeRuns(op, opset, dtype))) return DType::Unknown;
   for (const DType wider : Candidates(dtype, exact))
     if (SpecHas(op, inputs.front(), wider, opset) && (!options.runtime_casts || RuntimeRuns(op, opset, wider))) return wider;
   return DType::Unknown;
+}
+
+bool RuntimeLacks(OnnxOp op, std::span<const Arg> args, int opset, const OnnxOptions& options) {
+  const int8_t variable = MainVariable(op);
+  const DType dtype = WidenedDType(op, args);
+  if (!options.runtime_casts || IsKept(dtype, options)) return false;
+  return RuntimeRefuses(SchemaOf(op).name.substr(6), opset, variable < 0 ? "" : FactsOf(op).variables[static_cast<size_t>(variable)], dtype);
 }
 
 }  // namespace pt2onnx

@@ -16,4 +16,7 @@ DType WiderDType(OnnxOp op, std::span<const Arg> args, int opset, const OnnxOpti
 DType WidenedDType(OnnxOp op, std::span<const Arg> args);              // the dtype of what would be widened
 std::vector<int> WidenedInputs(OnnxOp op, std::span<const Arg> args);  // the operands that would be
 
+// Valid ONNX that ONNX Runtime surely has no kernel for.
+bool RuntimeLacks(OnnxOp op, std::span<const Arg> args, int opset, const OnnxOptions& options);
+
 }  // namespace pt2onnx

@@ -100,11 +100,11 @@ OptionSpecs ProgramOptions() {
              {{"preserve", Mode::kPreserve}, {"eval", Mode::kEval}, {"train", Mode::kTrain}}),
       {.name = "compute",
        .keyword = "compute",
-       .value = "bfloat16=float32",
-       .help = "compute in float32 what the program computes in bfloat16",
+       .value = "bfloat16=float32|bfloat16",
+       .help = "bfloat16 operators that ONNX Runtime's CPU lacks: in float32 between casts, or as they are (bfloat16=float32)",
        .set = [](Arguments& arguments, const std::string& text) -> std::string {
-         if (text != "bfloat16=float32") return "must be bfloat16=float32";
-         return arguments.options.bfloat16_as_float32 = true, "";
+         if (text != "bfloat16=float32" && text != "bfloat16=bfloat16") return "must be bfloat16=float32 or bfloat16=bfloat16";
+         return arguments.options.bfloat16_as_float32 = text == "bfloat16=float32", "";
        }},
       Choice("assertions", "assertions", "drop|keep", "run-time checks of the program (drop)", &Options::assertions,
              {{"drop", Options::Assertions::kDrop}, {"keep", Options::Assertions::kKeep}}),

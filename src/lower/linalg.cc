@@ -3,7 +3,7 @@
 //
 //   %y = aten::linear(%x : f32[s0, 8], %w : f32[4, 8], %b)    ->    %y = Gemm(%x, %w, %b, transB=1)
 //   %y = aten::addmv(%c, %m, %v, alpha=2)                     ->    %y = Add(%c, Mul(MatMul(%m, %v), 2))
-#include "lower/network.h"
+#include "lower/linalg_factor.h"
 
 namespace pt2onnx {
 namespace {
@@ -145,12 +145,12 @@ Val Cross(Onnx& b, Val x, Val y, int64_t dim) {
   return turned(x, {1, 2, 0}) * turned(y, {2, 0, 1}) - turned(x, {2, 0, 1}) * turned(y, {1, 2, 0});
 }
 
-// By squaring; power 0 is the identity.
+// By squaring; power 0 is the identity, a negative one that of the inverse.
 Val MatrixPower(Onnx& b, Val x, int64_t n) {
-  if (n < 0) return b.Unsupported("a negative power of a matrix needs its inverse, which ONNX has no operator for");
-  if (n == 0) {
-    const Val eye = b.EyeLike(b.Zeros({x.dim(-2), x.dim(-1)}, x.dtype()));
-    return b.Expand(eye, ResultShape(b));
+  if (n == 0) return b.Expand(UnitMatrix(b, x.dim(-2), x.dim(-1), x.dtype()), ResultShape(b));
+  if (n < 0) {
+    x = Inverse(b, x).x;
+    n = -n;
   }
   OptVal y;
   for (Val square = x;; square = b.MatMul(square, square)) {

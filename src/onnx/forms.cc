@@ -103,6 +103,9 @@ Val Onnx::Reshape(Val x, DimVec shape) {
 
 Val Onnx::Expand(Val x, DimVec shape) {
   if (x.value->type.ranked && SameDims(x.shape(), shape)) return x;
+  // ONNX Runtime takes an Expand from 1 to 0 for one that does nothing.
+  for (const SymExpr& dim : shape)
+    if (dim == 0) return ConstantOfShape(Shape(std::move(shape)), 0, x.dtype());
   return OnnxOps::Expand(x, Shape(std::move(shape)));
 }
 

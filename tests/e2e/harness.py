@@ -83,7 +83,7 @@ def difference(got, want, rtol=1e-3, atol=1e-5, *, number=False, values=True) ->
             bad = ~((np.abs(a - b) <= atol + slack + rtol * np.abs(b)) | (a == b) | (np.isnan(a) & np.isnan(b)))
     if not bad.any():
         return None
-    first = tuple(int(axis[0]) for axis in np.nonzero(bad))
+    first = tuple(int(i) for i in np.argwhere(bad)[0])
     return f"{int(bad.sum())} of {bad.size} elements, first at {first}: {got[first]!r}, expected {want[first]!r}"
 
 

@@ -76,6 +76,8 @@ Val Progression(Onnx& b, SymExpr start, SymExpr step, SymExpr n) {
     for (int64_t i = 0; i < n.Const(); ++i) values.push_back(start.Const() + i * step.Const());
     return b.Ints(values);
   }
+  // ONNX Runtime makes a Slice of a Gather by a Range, and takes the end of one that goes down to 0, -1, for the last element.
+  if (step.IsConst() && step.Const() < 0) return b.Int(start) - Progression(b, 0, 0 - step, n);
   return b.Range(b.Int(start), b.Int(start + n * step), b.Int(step));
 }
 

@@ -62,4 +62,6 @@ struct Qr {
 };
 Qr QrFactor(Onnx& b, Val a, bool complete = false);
 
+Val SingularValues(Onnx& b, Val a);  // [..., min(m, n)], descending
+
 }  // namespace pt2onnx

@@ -5,6 +5,7 @@
 #include "lower/reduce.h"
 
 #include "ir/sym_facts.h"
+#include "lower/linalg_factor.h"
 
 namespace pt2onnx {
 
@@ -173,6 +174,11 @@ Val LogSumExp(Onnx& b, Val x, const Dim& dim, bool keepdim) {
   return b.ReduceLogSumExp(InResultDType(b, x), ReducedAxes(dim, x.rank()), keepdim);
 }
 
+// dims[0] and dims[1] become the last two.
+Val MatricesAlong(Onnx& b, Val x, const IntVec& dims) {
+  return b.Transpose(x, MoveDims(x.rank(), {Axis(dims[0], x.rank()), Axis(dims[1], x.rank())}, {x.rank() - 2, x.rank() - 1}));
+}
+
 // ---- Norms ----------------------------------------------------------------------------------------------------------------------------
 
 Val NormOver(Onnx& b, Val x, double p, const IntVec& axes, bool keepdim) {
@@ -183,28 +189,33 @@ Val Norm(Onnx& b, Val x, const Scalar& p, const Dim& dim, bool keepdim) {
   return NormOver(b, InResultDType(b, x), p.AsDouble(), ReducedAxes(dim, x.rank()), keepdim);
 }
 
-// Of matrices whose rows run along dims[0]: 1 is the largest sum of a column, inf that of a row; negative, the smallest.
-Val MatrixNorm(Onnx& b, Val self, double p, const IntVec& dims, bool keepdim) {
+Val NamedMatrixNorm(Onnx& b, Val self, std::string_view ord, const Dim& dim, bool keepdim) {
   const Val x = InResultDType(b, self);
-  const bool rows = std::isinf(p);
-  if (!rows && std::abs(p) != 1) return b.Unsupported("matrix norms of order 2 and nuclear norms need singular values, which ONNX lacks");
-  const int64_t summed = Axis(dims[rows ? 1 : 0], x.rank()), taken = Axis(dims[rows ? 0 : 1], x.rank());
-  const Val out = ExtremeOver(b, b.ReduceL1(x, {summed}, true), {taken}, p > 0, true);
-  return keepdim ? out : b.Squeeze(out, {summed, taken});
-}
-Val NamedMatrixNorm(Onnx& b, Val x, std::string_view ord, const Dim& dim, bool keepdim) {
-  if (ord != "fro") return MatrixNorm(b, x, 2, dim ? IntVec(*dim) : IntVec{-2, -1}, keepdim);
-  return NormOver(b, InResultDType(b, x), 2, dim && !dim->empty() ? ReducedAxes(dim, x.rank()) : IntVec{x.rank() - 2, x.rank() - 1}, keepdim);
+  const IntVec axes = dim && !dim->empty() ? IntVec(*dim) : IntVec{-2, -1};
+  if (ord == "fro") return NormOver(b, x, 2, ReducedAxes(Ints(axes), x.rank()), keepdim);
+  const Val sum = b.ReduceSum(SingularValues(b, MatricesAlong(b, x, axes)), {-1});
+  return keepdim ? b.Unsqueeze(sum, ReducedAxes(Ints(axes), x.rank())) : sum;
 }
 
 Val LinalgNorm(Onnx& b, const aten::linalg_norm& op) {
   const int64_t dims = op.dim ? std::ssize(*op.dim) : op.ord ? op.self.rank() : 1;
   const bool matrix = op.ord && dims == 2;
   if (!matrix) return Norm(b, op.self, op.ord.value_or(2), op.dim, op.keepdim);
-  return MatrixNorm(b, op.self, op.ord->AsDouble(), op.dim ? IntVec(*op.dim) : IntVec{0, 1}, op.keepdim);
+  return MatrixNorm(b, InResultDType(b, op.self), op.ord->AsDouble(), op.dim ? IntVec(*op.dim) : IntVec{0, 1}, op.keepdim);
 }
 
 }  // namespace
+
+Val MatrixNorm(Onnx& b, Val x, double p, const IntVec& dims, bool keepdim) {
+  const bool rows = std::isinf(p);
+  const int64_t summed = Axis(dims[rows ? 1 : 0], x.rank()), taken = Axis(dims[rows ? 0 : 1], x.rank());
+  if (std::abs(p) == 2) {
+    const Val s = ExtremeOver(b, SingularValues(b, MatricesAlong(b, x, dims)), {x.rank() - 2}, p > 0, false);
+    return keepdim ? b.Unsqueeze(s, {summed, taken}) : s;
+  }
+  const Val out = ExtremeOver(b, b.ReduceL1(x, {summed}, true), {taken}, p > 0, true);
+  return keepdim ? out : b.Squeeze(out, {summed, taken});
+}
 
 void ReduceRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const aten::sum& op) { return Sum(b, op.self, kAll, false); });
@@ -280,7 +291,7 @@ void ReduceRules(Rules<Onnx>& r) {
   });
   r.On<LinalgNorm>();
   r.On([](Onnx& b, const aten::linalg_norm_ord_str& op) { return NamedMatrixNorm(b, op.self, op.ord, op.dim, op.keepdim); });
-  r.On([](Onnx& b, const aten::linalg_matrix_norm& op) { return MatrixNorm(b, op.self, op.ord.AsDouble(), op.dim, op.keepdim); });
+  r.On([](Onnx& b, const aten::linalg_matrix_norm& op) { return MatrixNorm(b, InResultDType(b, op.self), op.ord.AsDouble(), IntVec(op.dim), op.keepdim); });
   r.On([](Onnx& b, const aten::linalg_matrix_norm_str_ord& op) { return NamedMatrixNorm(b, op.self, op.ord, op.dim, op.keepdim); });
 }
 

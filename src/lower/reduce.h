@@ -26,6 +26,10 @@ struct Variance {
 };
 Variance VarianceOver(Onnx& b, Val x, const IntVec& axes, double correction, bool keepdims);
 
+// Of matrices whose rows run along dims[0], as torch.linalg.matrix_norm: 1 is the largest sum of a column, inf that of a row, 2 the largest
+// singular value; negative, the smallest.
+Val MatrixNorm(Onnx& b, Val x, double p, const IntVec& dims, bool keepdim);
+
 // x != 0, bool
 Val Truth(Onnx& b, Val x);
 Val AnyOver(Onnx& b, Val x, const IntVec& axes, bool keepdim);

@@ -21,6 +21,7 @@ void LinalgExpRules(Rules<Onnx>& r);
 void LinalgQrRules(Rules<Onnx>& r);
 void LinalgRules(Rules<Onnx>& r);
 void LinalgSolveRules(Rules<Onnx>& r);
+void LinalgSvdRules(Rules<Onnx>& r);
 void LossRules(Rules<Onnx>& r);
 void NormRules(Rules<Onnx>& r);
 void PadRules(Rules<Onnx>& r);
@@ -61,6 +62,7 @@ Rules<Onnx> LoweringRules() {
   LinalgQrRules(r);
   LinalgRules(r);
   LinalgSolveRules(r);
+  LinalgSvdRules(r);
   LossRules(r);
   NormRules(r);
   PadRules(r);

@@ -61,6 +61,15 @@ CASES = {
            lambda s, b, t, w: torch.ormqr(*torch.geqrf(s), s, left=False, transpose=True)],
     "exp": [(S, B), lambda s, b: torch.matrix_exp(s), lambda s, b: L.matrix_exp(b), lambda s, b: torch.matrix_exp(s.double() * 4), lambda s, b: torch.matrix_exp(b * torch.tensor([0, 1e-3, 4]).reshape(3, 1, 1)), lambda s, b: torch.matrix_exp(s[:0, :0]),
             lambda s, b: torch.matrix_exp(b[:0]), lambda s, b: torch.matrix_exp(s[:1, :1]), lambda s, b: torch.matrix_exp(s.mT * -3)],
+    "singular values": [(S, B, TALL, WIDE), lambda s, b, t, w: L.svdvals(s), lambda s, b, t, w: L.svdvals(b), lambda s, b, t, w: L.svdvals(t), lambda s, b, t, w: L.svdvals(w.double()), lambda s, b, t, w: L.svdvals(s * 0), lambda s, b, t, w: L.svdvals(s[:0]),
+                        lambda s, b, t, w: L.svdvals(b[:0]), lambda s, b, t, w: L.svdvals(s[:, :1] * 1e25), lambda s, b, t, w: L.svd(w)[1], lambda s, b, t, w: torch.svd(w, compute_uv=False)[1], lambda s, b, t, w: L.svdvals(SINGULAR), *[lambda s, b, t, w, p=p: L.matrix_norm(t, p) for p in (2, -2, "nuc")],
+                        lambda s, b, t, w: L.norm(b, 2, dim=(0, 2), keepdim=True), lambda s, b, t, w: L.norm(s, "nuc"), lambda s, b, t, w: torch.norm(s, "nuc"), lambda s, b, t, w: L.matrix_norm(b, "nuc", dim=(2, 0), keepdim=True), *[lambda s, b, t, w, p=p: L.cond(b, p) for p in (None, 2, -2, 1, -1, float("inf"), "fro", "nuc")],
+                        lambda s, b, t, w: L.cond(t), lambda s, b, t, w: L.cond(ZERO_COLUMN, 1), lambda s, b, t, w: L.cond(b[:0])],
+    "ranks": [(S, B, TALL, WIDE, P), lambda s, b, t, w, p: L.matrix_rank(s), lambda s, b, t, w, p: L.matrix_rank(SINGULAR), lambda s, b, t, w, p: L.matrix_rank(t @ t.mT), lambda s, b, t, w, p: L.matrix_rank(w, atol=1.5), lambda s, b, t, w, p: L.matrix_rank(b, atol=torch.tensor([1.0, 2, 3]), rtol=torch.tensor(0.5)),
+              lambda s, b, t, w, p: L.matrix_rank(p, tol=2.0, hermitian=True), lambda s, b, t, w, p: L.matrix_rank(s[:0]), lambda s, b, t, w, p: L.pinv(s), lambda s, b, t, w, p: L.pinv(b), lambda s, b, t, w, p: L.pinv(t), lambda s, b, t, w, p: L.pinv(w), lambda s, b, t, w, p: L.pinv(SINGULAR, rtol=1e-5),
+              lambda s, b, t, w, p: L.pinv(t @ t.mT), lambda s, b, t, w, p: L.pinv(p.double(), hermitian=True), lambda s, b, t, w, p: L.pinv(w, rtol=1.0), lambda s, b, t, w, p: L.pinv(w, atol=torch.tensor(2.0)), lambda s, b, t, w, p: torch.pinverse(w, 1e-3), lambda s, b, t, w, p: L.pinv(s * 0), lambda s, b, t, w, p: L.pinv(s[:0]),
+              lambda s, b, t, w, p: L.eigvalsh(p), lambda s, b, t, w, p: L.eigvalsh(s, UPLO="U"), lambda s, b, t, w, p: L.eigvalsh(b), lambda s, b, t, w, p: L.eigh(s)[0], lambda s, b, t, w, p: L.eigvalsh(-p.double()), lambda s, b, t, w, p: L.eigvalsh(b[:0]), lambda s, b, t, w, p: L.eigvalsh(s[:0, :0]),
+              lambda s, b, t, w, p: L.eigvalsh(s[:1, :1])],
 }
 
 
@@ -74,7 +83,7 @@ def test_factor(check_program, name):
 def test_dynamic(check_program):
     size = torch.export.Dim.DYNAMIC
     functions = [L.det, L.slogdet, L.inv, L.inv_ex, lambda x: L.solve(x, x[..., :1]), L.lu, L.lu_factor, lambda x: L.cholesky(x @ x.mT), L.qr, torch.matrix_exp, lambda x: L.matrix_power(x, -2),
-                 lambda x: L.solve_triangular(x, x, upper=False), lambda x: L.matrix_power(x, 0)]
+                 lambda x: L.solve_triangular(x, x, upper=False), lambda x: L.matrix_power(x, 0), L.svdvals, L.pinv, L.matrix_rank, L.eigvalsh]
     check_program(Many(functions), (B[0],), dynamic_shapes={"inputs": ({0: size, 1: (n := torch.export.Dim("n", max=64)), 2: n},)},
                   calls=[((rand(2, 7, 7) + 4 * torch.eye(7),), None), ((rand(2, 2, 2) + 3 * torch.eye(2),), None), ((torch.zeros(0, 3, 3),), None)])
-    check_program(Many([L.qr, L.lu, L.lu_factor_ex]), (TALL[0],), dynamic_shapes={"inputs": ({0: size, 1: size},)}, calls=[((rand(3, 5),), None), ((rand(4, 4),), None), ((rand(7, 2),), None)])
+    check_program(Many([L.qr, L.lu, L.lu_factor_ex, L.svdvals, L.pinv]), (TALL[0],), dynamic_shapes={"inputs": ({0: size, 1: size},)}, calls=[((rand(3, 5),), None), ((rand(4, 4),), None), ((rand(7, 2),), None)])

@@ -6,6 +6,7 @@
 #include "decomp/rules.h"
 #include "lower/rules.h"
 #include "passes/decompose.h"
+#include "passes/eager_form.h"
 #include "passes/functionalize.h"
 #include "passes/lower.h"
 #include "passes/mode.h"
@@ -24,10 +25,12 @@ Pass Make(const Args&... args) {
 }  // namespace
 
 Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options) {
-  const Rules<Aten> decompositions = DecompositionRules();
+  const bool file = until == Until::FunctionalFile || until == Until::CoreFile, core = until == Until::CoreFile;
+  const Rules<Aten> decompositions = core ? CoreRules() : DecompositionRules();
   const Rules<Onnx> lowerings = LoweringRules();
   std::vector<Pass> passes = {Make<Mode>(options.mode), Make<Functionalize>()};
-  if (until != Until::Functional) passes.push_back(Make<Decompose>(decompositions));
+  if (until != Until::Functional && until != Until::FunctionalFile) passes.push_back(Make<Decompose>(decompositions));
+  if (file) passes.push_back(Make<EagerForm>(core));
   if (until == Until::Onnx) passes.push_back(Make<PromoteTypes>());
 
   const auto end = [&](Graph& graph) -> std::unique_ptr<Sink> {

@@ -7,7 +7,9 @@
 
 namespace pt2onnx {
 
-enum class Until { Functional, Core, Onnx };
+// Functional, Core: as further passes take them. FunctionalFile, CoreFile: as a .pt2 has them, for eager PyTorch; CoreFile has decomposed
+// also what has a lowering of its own, to Core ATen. Onnx: everything.
+enum class Until { Functional, FunctionalFile, Core, CoreFile, Onnx };
 
 // The program after the passes up to `until`, as a new graph. options.separate_passes: one graph a pass; the same text either way.
 Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options);

@@ -14,4 +14,9 @@ Rules<Aten> DecompositionRules() {
   return r;
 }
 
+Rules<Aten> CoreRules() {
+  Rules<Aten> r = DecompositionRules();
+  return r;
+}
+
 }  // namespace pt2onnx

@@ -8,4 +8,7 @@ namespace pt2onnx {
 
 Rules<Aten> DecompositionRules();
 
+// The same, and those that only a program in Core ATen needs: conversion lowers these ops as they are, to better models.
+Rules<Aten> CoreRules();
+
 }  // namespace pt2onnx

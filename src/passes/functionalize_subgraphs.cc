@@ -120,6 +120,7 @@ Functionalize::Body Functionalize::RunBody(const Graph& from, const std::vector<
   }
   handles.resize(from.inputs.size());
   body.outputs = Inline(from, handles, pass);
+  pass.aten_.Begin(pass.idle_);  // the body's last call is gone
   return body;
 }
 

@@ -11,6 +11,7 @@
 #include "passes/lower.h"
 #include "passes/mode.h"
 #include "passes/promote.h"
+#include "passes/replace_inplace.h"
 
 namespace pt2onnx {
 namespace {
@@ -29,7 +30,7 @@ Graph* RunPasses(Context& context, const Program& program, Until until, const Op
   const Rules<Aten> decompositions = core ? CoreRules() : DecompositionRules();
   const Rules<Onnx> lowerings = LoweringRules();
   std::vector<Pass> passes = {Make<Mode>(options.mode), Make<Functionalize>()};
-  if (until != Until::Functional && until != Until::FunctionalFile) passes.push_back(Make<Decompose>(decompositions));
+  if (until != Until::Functional && until != Until::FunctionalFile) passes.insert(passes.end(), {Make<Decompose>(decompositions), Make<ReplaceInplace>()});
   if (file) passes.push_back(Make<EagerForm>(core));
   if (until == Until::Onnx) passes.push_back(Make<PromoteTypes>());
 

@@ -63,8 +63,6 @@ class Functionalize : public Sink {
   Results EmitHiddenAlias(const Call& call);
   Results EmitWrite(const Call& call);
   Results EmitForeach(const Call& call);
-  Results EmitBatchNorm(const Call& call);
-  Results EmitInstanceNorm(const Call& call);
   Results EmitGeometryChange(const Call& call);
   Results EmitSubgraphs(const Call& call);
   Results EmitControlFlow(const Call& call);

@@ -80,14 +80,14 @@ Results Functionalize::EmitGeometryChange(const Call& call) {
   if (base == "aten::detach_") return SameTensor(call, tensor);
   if (base == "aten::set_") {
     TensorObject* source = Tensor(TensorArg(call, "source"));
-    if (!source) return RefuseCall(call, "E0202", "set_ to a storage that is not a tensor of the program", "assign the tensor instead");
+    if (!source) return RefuseWrite(call, {&tensor->alias, 1}, "E0202", "set_ to a storage that is not a tensor of the program", "assign the tensor instead");
     tensor->alias = source->alias;
     if (const Arg* size = FindArg(call, "size")) {
       const Type& type = call.types[0];
       const Arg* stride = FindArg(call, "stride");
       Alias* alias = AsStrided(source->alias, std::get<Dims>(*size), stride ? std::get<Dims>(*stride) : context_.arena.Copy(RowMajorStrides(type.shape)),
                                std::get<SymExpr>(*FindArg(call, "storage_offset")), type, call.loc);
-      if (!alias) return RefuseCall(call, "E0203", "set_ of a tensor whose memory is not packed", "clone the tensor first");
+      if (!alias) return RefuseWrite(call, {&tensor->alias, 1}, "E0203", "set_ of a tensor whose memory is not packed", "clone the tensor first");
       tensor->alias = alias;
     }
     return SameTensor(call, tensor);
@@ -96,7 +96,7 @@ Results Functionalize::EmitGeometryChange(const Call& call) {
     if (Resize(tensor, call.types[0].shape, call.loc)) return SameTensor(call, tensor);
     return RefuseWrite(call, {&tensor->alias, 1}, "E0203", "a change of size of a tensor whose memory is not packed", "clone the tensor first");
   }
-  if (call.op->functional < 0) return RefuseCall(call, "E0202", "there is no view form of this op", "write it out of place in the model");
+  if (call.op->functional < 0) return RefuseWrite(call, {&tensor->alias, 1}, "E0202", "there is no view form of this op", "write it out of place in the model");
   const OpSchema& view = OpTable()[static_cast<size_t>(call.op->functional)];
   const Call forward{&view, call.args, call.types, call.loc, call.names};
   if (view.view == ViewClass::AsStrided) {
@@ -104,11 +104,11 @@ Results Functionalize::EmitGeometryChange(const Call& call) {
     Alias* alias = AsStrided(tensor->alias, std::get<Dims>(call.args[1]), std::get<Dims>(call.args[2]),
                              at && !IsNone(*at) ? std::get<SymExpr>(*at) : tensor->alias->type.offset, call.types[0], call.loc);
     if (alias) tensor->alias = alias;
-    else return RefuseCall(call, "E0203", "as_strided_ of a tensor whose memory is not packed", "clone the tensor first");
+    else return RefuseWrite(call, {&tensor->alias, 1}, "E0203", "as_strided_ of a tensor whose memory is not packed", "clone the tensor first");
     return SameTensor(call, tensor);
   }
   const std::vector<ViewStep> steps = StepsOf(context_, forward, tensor->alias->type);
-  if (steps.empty()) return RefuseCall(call, "E0202", "this change of a tensor's geometry has no view form", "write it out of place in the model");
+  if (steps.empty()) return RefuseWrite(call, {&tensor->alias, 1}, "E0202", "this change of a tensor's geometry has no view form", "write it out of place in the model");
   tensor->alias = View(tensor->alias, steps[0], call.types[0], call.names.empty() ? std::string_view() : call.names[0], call.loc);
   return SameTensor(call, tensor);
 }

@@ -28,6 +28,7 @@
 #include "passes/lower.h"
 #include "passes/mode.h"
 #include "passes/promote.h"
+#include "passes/replace_inplace.h"
 
 namespace pt2onnx {
 namespace {
@@ -95,6 +96,9 @@ std::string Given(const std::string& input) {
     Through<Functionalize>(context, *from, *to);
   } else if (pass == "decompose") {
     Through<Decompose>(context, *from, *to, DecompositionRules());
+    stage = Stage::Core;
+  } else if (pass == "replace_inplace") {
+    Through<ReplaceInplace>(context, *from, *to);
     stage = Stage::Core;
   } else if (pass == "promote") {
     Through<PromoteTypes>(context, *from, *to);

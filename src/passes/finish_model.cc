@@ -5,6 +5,7 @@
 #include <unordered_set>
 
 #include "ir/op_table.h"
+#include "ir/sym_facts.h"
 #include "passes/cleanup.h"
 #include "passes/weights.h"
 
@@ -77,12 +78,26 @@ class Finisher {
     return nullptr;
   }
 
+  // A buffer that was resized has no next value that fits its input.
+  void CheckShape(const GraphOutput& output, const GraphInput& input) {
+    const Value* value = ValueOf(output);
+    const Type &was = input.value->type, &is = value->type;
+    bool fits = !was.ranked || !is.ranked || was.shape.size() == is.shape.size();
+    for (size_t i = 0; fits && was.ranked && is.ranked && i < was.shape.size(); ++i)
+      fits = was.shape[i].IsUnknown() || is.shape[i].IsUnknown() || !ProvablyNotEqual(was.shape[i], is.shape[i]);
+    if (fits) return;
+    Problem problem{"E0206", "the program changes the shape of its state '" + std::string(output.target) + "': the next value can't be fed back",
+                    "--state drop leaves it out", value->def ? value->def->loc : 0, {}, {}};
+    context_.diagnostics.Report(context_.diagnostics.Add(std::move(problem)));
+  }
+
   // The input that holds a written storage is fed with the last value, or keeps its initial one.
   void NameState() {
     std::vector<GraphInput> required;
     std::unordered_set<std::string_view> done;
     for (GraphOutput& output : model_.outputs) {
       if (!IsMutation(output)) continue;
+      if (const GraphInput* input = output.kind == OutputKind::InputMutation ? nullptr : FindState(output.target)) CheckShape(output, *input);
       std::string_view holder = output.storage.empty() ? output.target : output.storage;
       if (output.kind == OutputKind::InputMutation) {
         for (const GraphInput& input : model_.inputs)

@@ -61,6 +61,8 @@ class Functionalize : public Sink {
   Results EmitView(const Call& call);
   Results EmitMaybeView(const Call& call);
   Results EmitHiddenAlias(const Call& call);
+  Results EmitEinsum(const Call& call, TensorObject* operand);
+  Results BroadcastAliases(const Call& call);
   Results EmitWrite(const Call& call);
   Results EmitForeach(const Call& call);
   Results EmitGeometryChange(const Call& call);
@@ -75,6 +77,7 @@ class Functionalize : public Sink {
   void MayShare(Alias* a, Alias* b, std::string_view why);
   void WritePoison(Alias* alias, uint32_t problem, LocId loc);
   void PoisonDoubted(Storage* written, const Call& call);
+  Results PassOn(const Call& call);
   Results Answer(const Call& call, Results results);
   Results RefuseCall(const Call& call, std::string_view code, std::string message, std::string help);
   Results RefuseWrite(const Call& call, std::span<Alias* const> targets, std::string_view code, std::string message, std::string help);

@@ -61,6 +61,12 @@ Results Functionalize::SameTensor(const Call& call, TensorObject* tensor) {
   return context_.arena.Copy(handles);
 }
 
+// The same op on values; its results are tensors of their own.
+Results Functionalize::PassOn(const Call& call) {
+  const std::vector<Arg> args = ReadArgs(call.args);
+  return Answer(call, down_.Emit({call.op, args, call.types, call.loc, call.names}));
+}
+
 // Another tensor with the same geometry (detach).
 Results Functionalize::AliasOf(const Call& call, Alias* alias) {
   TensorObject* tensor = context_.arena.New<TensorObject>();
@@ -91,17 +97,23 @@ Results Functionalize::Emit(const Call& call) {
   if (op.Has(kHiddenAlias)) return EmitHiddenAlias(call);
   if (op.Has(kMaybeAlias)) return EmitMaybeView(call);
   if (op.view != ViewClass::None) return EmitView(call);
-  const std::vector<Arg> args = ReadArgs(call.args);
-  return Answer(call, down_.Emit({call.op, args, call.types, call.loc, call.names}));
+  return PassOn(call);
 }
 
 Results Functionalize::EmitView(const Call& call) {
   Value* self = std::get<Value*>(call.args[0]);
   TensorObject* tensor = Tensor(self);
-  const std::vector<ViewStep> steps = tensor ? StepsOf(context_, call, tensor->alias->type) : std::vector<ViewStep>{};
+  Call view = call;
+  std::vector<Arg> view_args;
+  if (tensor && call.op->name == "aten::narrow.Tensor") {  // where it starts is read now
+    view_args.assign(call.args.begin(), call.args.end());
+    view_args[0] = Arg{};
+    view_args = ReadArgs(view_args);
+    view.args = view_args;
+  }
+  const std::vector<ViewStep> steps = tensor ? StepsOf(context_, view, tensor->alias->type) : std::vector<ViewStep>{};
   if (steps.empty()) {
-    const std::vector<Arg> args = ReadArgs(call.args);
-    return Answer(call, down_.Emit({call.op, args, call.types, call.loc, call.names}));
+    return PassOn(call);
   }
   if (call.op->view == ViewClass::Identity) return AliasOf(call, tensor->alias);
   if (call.op->view == ViewClass::AsStrided) {
@@ -139,11 +151,7 @@ Results Functionalize::ViewResults(const Call& call, Alias* parent, std::span<co
 // reshape, flatten, contiguous, to: a view (or the tensor itself) where strides allow it, else a copy.
 Results Functionalize::EmitMaybeView(const Call& call) {
   TensorObject* tensor = Tensor(std::get<Value*>(call.args[0]));
-  const auto copy = [&] {
-    const std::vector<Arg> args = ReadArgs(call.args);
-    return Answer(call, down_.Emit({call.op, args, call.types, call.loc, call.names}));
-  };
-  if (!tensor || call.types.size() != 1) return copy();
+  if (!tensor || call.types.size() != 1) return PassOn(call);
   const Type& type = tensor->alias->type;
   Tri alias = Tri::No;
   if (call.op->view == ViewClass::Reshape) {
@@ -156,9 +164,9 @@ Results Functionalize::EmitMaybeView(const Call& call) {
     alias = !same ? Tri::No : code == 4 ? Tri::Yes : IsContiguous(type, code);
     if (BaseName(*call.op) == "aten::resolve_conj" || BaseName(*call.op) == "aten::resolve_neg") alias = Tri::Yes;
   }
-  if (alias == Tri::No) return copy();
+  if (alias == Tri::No) return PassOn(call);
   if (alias == Tri::Open) {
-    const Results results = copy();
+    const Results results = PassOn(call);
     if (TensorObject* result = Tensor(results[0]))
       MayShare(tensor->alias, result->alias, "sizes leave open whether a reshape made a view or a copy; fix them, or use contiguous() or clone()");
     return results;
@@ -169,11 +177,6 @@ Results Functionalize::EmitMaybeView(const Call& call) {
 // Ops that alias without saying so in their schema.
 Results Functionalize::EmitHiddenAlias(const Call& call) {
   const std::string_view base = BaseName(*call.op);
-  const auto step = [&](std::string_view op, Dims size, ViewClass view) {
-    std::vector<Arg> args = {static_cast<Value*>(nullptr), Dims(context_.arena.Copy(size))};
-    if (view == ViewClass::Expand) args.push_back(false);
-    return ViewStep{FindOpInTable(op), context_.arena.Copy(args), view};
-  };
   Value* const* first = std::get_if<Value*>(&call.args[0]);
   TensorObject* tensor = first ? Tensor(*first) : nullptr;
   if (In(base, kDropouts) && tensor) {
@@ -181,41 +184,88 @@ Results Functionalize::EmitHiddenAlias(const Call& call) {
     if (!Flag(call, "train") || (p && *p == 0)) return SameTensor(call, tensor);
   }
   if (base == "aten::conj_physical" && tensor && !IsComplex(tensor->alias->type.dtype)) return SameTensor(call, tensor);
-  if (base == "aten::_unsafe_view" && tensor) return ViewResults(call, tensor->alias, std::vector{step("aten::view", call.types[0].shape, ViewClass::Reshape)});
-  if ((base.starts_with("aten::unsafe_split") || base == "aten::unsafe_chunk") && tensor) return ViewResults(call, tensor->alias, SplitSteps(context_, call, tensor->alias->type));
-  const bool reshapes = base.starts_with("aten::atleast_"), expands = base == "aten::broadcast_tensors" || base == "aten::meshgrid";
-  if (reshapes || expands) {
-    const ValueList* list = std::get_if<ValueList>(&call.args[0]);
-    const std::vector<Value*> sources = list ? std::vector<Value*>(list->begin(), list->end()) : std::vector<Value*>{*first};
-    std::vector<Value*> handles;
-    for (size_t i = 0; i < sources.size(); ++i) {
-      TensorObject* source = Tensor(sources[i]);
-      const std::string_view name = i < call.names.size() ? call.names[i] : std::string_view();
-      const Type& type = call.types[i];
-      Alias* alias = source->alias;
-      if (!SameShape(alias->type.shape, type.shape)) {
-        if (base == "aten::meshgrid") {  // each vector along its own dim, then expanded
-          std::vector<SymExpr> own(type.shape.size(), 1);
-          const Arg* indexing = FindArg(call, "indexing");
-          const std::string_view* text = indexing ? std::get_if<std::string_view>(indexing) : nullptr;
-          size_t dim = i;
-          if (text && *text == "xy" && i < 2 && type.shape.size() > 1) dim = 1 - i;
-          own[dim] = type.shape[dim];
-          Type narrow = type;
-          narrow.shape = context_.arena.Copy(own);
-          narrow.strides = {};
-          alias = View(alias, step("aten::reshape", narrow.shape, ViewClass::Reshape), narrow, {}, call.loc);
-        }
-        alias = View(alias, expands ? step("aten::expand", type.shape, ViewClass::Expand) : step("aten::reshape", type.shape, ViewClass::Reshape), type, name, call.loc);
-      }
-      TensorObject* result = context_.arena.New<TensorObject>();
-      result->alias = alias;
-      handles.push_back(Handle(result, type, name));
-    }
-    return context_.arena.Copy(handles);
+  if (base == "aten::cartesian_prod" && std::get<ValueList>(call.args[0]).size() == 1) return SameTensor(call, Tensor(std::get<ValueList>(call.args[0])[0]));
+  if (base == "aten::_unsafe_view" && tensor) {
+    const std::vector<Arg> args = {static_cast<Value*>(nullptr), Dims(context_.arena.Copy(call.types[0].shape))};
+    return ViewResults(call, tensor->alias, std::vector{ViewStep{FindOpInTable("aten::view"), context_.arena.Copy(args), ViewClass::Reshape}});
   }
-  const std::vector<Arg> args = ReadArgs(call.args);
-  return Answer(call, down_.Emit({call.op, args, call.types, call.loc, call.names}));
+  if ((base.starts_with("aten::unsafe_split") || base == "aten::unsafe_chunk") && tensor) return ViewResults(call, tensor->alias, SplitSteps(context_, call, tensor->alias->type));
+  if (base.starts_with("aten::atleast_") || base == "aten::broadcast_tensors" || base == "aten::meshgrid") return BroadcastAliases(call);
+  if (base == "aten::einsum" && std::get<ValueList>(*FindArg(call, "tensors")).size() == 1) return EmitEinsum(call, Tensor(std::get<ValueList>(*FindArg(call, "tensors"))[0]));
+  const Results results = PassOn(call);
+  if (base == "aten::histogramdd") {
+    const ValueList bins = std::get<ValueList>(*FindArg(call, "bins"));
+    for (size_t i = 0; i < bins.size() && i + 1 < results.size(); ++i)
+      if (TensorObject *given = Tensor(bins[i]), *answered = Tensor(results[i + 1]); given && answered)
+        MayShare(given->alias, answered->alias, "histogramdd may answer the bins that it is given");
+  }
+  return results;
+}
+
+// einsum of one operand: with distinct indices that all stay, a permutation; with a sum, a copy. Else (a diagonal, an ellipsis) it may be either.
+Results Functionalize::EmitEinsum(const Call& call, TensorObject* operand) {
+  std::string in(std::get<std::string_view>(*FindArg(call, "equation")));
+  std::erase(in, ' ');
+  const size_t arrow = in.find("->");
+  std::string out = arrow == in.npos ? "" : in.substr(arrow + 2);
+  in.resize(std::min(arrow, in.size()));
+  const auto count = [&](char c) { return std::count(in.begin(), in.end(), c); };
+  if (arrow == in.npos) {
+    for (char c : in)
+      if (count(c) == 1) out += c;
+    std::sort(out.begin(), out.end());
+  }
+  const bool plain = in.find('.') == in.npos, distinct = std::all_of(in.begin(), in.end(), [&](char c) { return count(c) == 1; });
+  const bool sums = std::any_of(in.begin(), in.end(), [&](char c) { return out.find(c) == out.npos; });
+  if (!operand || (plain && sums)) return PassOn(call);
+  if (plain && distinct && in.size() == operand->alias->type.shape.size()) {
+    std::vector<int64_t> dims;
+    for (char c : out) dims.push_back(static_cast<int64_t>(in.find(c)));
+    const std::vector<Arg> args = {static_cast<Value*>(nullptr), Ints(context_.arena.Copy(dims))};
+    return ViewResults(call, operand->alias, std::vector{ViewStep{FindOpInTable("aten::permute"), context_.arena.Copy(args), ViewClass::Permute}});
+  }
+  const Results results = PassOn(call);
+  if (TensorObject* result = Tensor(results[0])) MayShare(operand->alias, result->alias, "an einsum of one operand may be a view of it");
+  return results;
+}
+
+// atleast_nd, broadcast_tensors, meshgrid: a view of each operand.
+Results Functionalize::BroadcastAliases(const Call& call) {
+  const std::string_view base = BaseName(*call.op);
+  const auto step = [&](std::string_view op, Dims size, ViewClass view) {
+    std::vector<Arg> args = {static_cast<Value*>(nullptr), Dims(context_.arena.Copy(size))};
+    if (view == ViewClass::Expand) args.push_back(false);
+    return ViewStep{FindOpInTable(op), context_.arena.Copy(args), view};
+  };
+  const bool expands = base == "aten::broadcast_tensors" || base == "aten::meshgrid";
+  const ValueList* list = std::get_if<ValueList>(&call.args[0]);
+  const std::vector<Value*> sources = list ? std::vector<Value*>(list->begin(), list->end()) : std::vector<Value*>{std::get<Value*>(call.args[0])};
+  std::vector<Value*> handles;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    TensorObject* source = Tensor(sources[i]);
+    const std::string_view name = i < call.names.size() ? call.names[i] : std::string_view();
+    const Type& type = call.types[i];
+    Alias* alias = source->alias;
+    if (!SameShape(alias->type.shape, type.shape)) {
+      if (base == "aten::meshgrid") {  // each vector along its own dim, then expanded
+        std::vector<SymExpr> own(type.shape.size(), 1);
+        const Arg* indexing = FindArg(call, "indexing");
+        const std::string_view* text = indexing ? std::get_if<std::string_view>(indexing) : nullptr;
+        size_t dim = i;
+        if (text && *text == "xy" && i < 2 && type.shape.size() > 1) dim = 1 - i;
+        own[dim] = type.shape[dim];
+        Type narrow = type;
+        narrow.shape = context_.arena.Copy(own);
+        narrow.strides = {};
+        alias = View(alias, step("aten::reshape", narrow.shape, ViewClass::Reshape), narrow, {}, call.loc);
+      }
+      alias = View(alias, expands ? step("aten::expand", type.shape, ViewClass::Expand) : step("aten::reshape", type.shape, ViewClass::Reshape), type, name, call.loc);
+    }
+    TensorObject* result = context_.arena.New<TensorObject>();
+    result->alias = alias;
+    handles.push_back(Handle(result, type, name));
+  }
+  return context_.arena.Copy(handles);
 }
 // ---- Sub-graphs ---------------------------------------------------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "ir/op_table.h"
+#include "ir/sym_facts.h"
 #include "passes/functionalize.h"
 #include "passes/geometry.h"
 #include "passes/views.h"
@@ -53,12 +54,14 @@ Alias* Functionalize::AsStrided(Alias* alias, Dims size, Dims stride, SymExpr of
 // resize_: a prefix of the memory, or new memory with the old elements first and zeros after them (PyTorch leaves them undefined).
 bool Functionalize::Resize(TensorObject* tensor, Dims size, LocId loc) {
   Alias* alias = tensor->alias;
+  if (SameShape(alias->type.shape, size)) return true;
   Type type = alias->type;
   type.shape = Dims(context_.arena.Copy(size));
   type.strides = {};
   const SymExpr room = Product(alias->storage()->root->type.shape) - (alias->type.offset - alias->storage()->root->type.offset);
   const SymExpr wanted = Product(size);
-  if (wanted.IsConst() && room.IsConst() && wanted.Const() <= room.Const()) {
+  const bool fits = ProvablyLessEqual(wanted, room), grows = ProvablyLess(room, wanted);
+  if (fits) {
     Alias* view = AsStrided(alias, size, context_.arena.Copy(RowMajorStrides(size)), alias->type.offset, type, loc);
     if (view) tensor->alias = view;
     return view;
@@ -68,8 +71,10 @@ bool Functionalize::Resize(TensorObject* tensor, Dims size, LocId loc) {
   Val flat = aten_.Reshape(old, {n});
   const Val zeros = aten_(aten::full{.size = aten_.Copy(std::vector<SymExpr>{Max(0, wanted - n)}), .fill_value = Scalar(0), .dtype = type.dtype});
   flat = aten_(aten::cat{.tensors = {flat, zeros}, .dim = 0});
+  if (!grows) flat = aten_(aten::slice_Tensor{.self = flat, .dim = 0, .start = SymExpr(0), .end = wanted});
   type.offset = 0;
   tensor->alias = Fresh(aten_.Reshape(flat, type.shape).value, type, {})->alias;
+  if (!grows) MayShare(alias, tensor->alias, "sizes leave open whether resize_ kept its memory");
   return true;
 }
 
@@ -79,6 +84,12 @@ Results Functionalize::EmitGeometryChange(const Call& call) {
   TensorObject* tensor = Tensor(std::get<Value*>(call.args[0]));
   if (base == "aten::detach_") return SameTensor(call, tensor);
   if (base == "aten::set_") {
+    if (call.args.size() == 1) {  // empties it
+      Type type = call.types[0];
+      type.strides = {};
+      tensor->alias = Fresh(aten_(aten::full{.size = type.shape, .fill_value = Scalar(0), .dtype = type.dtype}).value, type, {})->alias;
+      return SameTensor(call, tensor);
+    }
     TensorObject* source = Tensor(TensorArg(call, "source"));
     if (!source) return RefuseWrite(call, {&tensor->alias, 1}, "E0202", "set_ to a storage that is not a tensor of the program", "assign the tensor instead");
     tensor->alias = source->alias;

@@ -43,11 +43,9 @@ void Functionalize::PoisonDoubted(Storage* written, const Call& call) {
 
 Results Functionalize::EmitWrite(const Call& call) {
   const OpSchema& op = *call.op;
-  if (!Writes(call)) {
-    const std::vector<Arg> args = ReadArgs(call.args);
-    return Answer(call, down_.Emit({call.op, args, call.types, call.loc, call.names}));
-  }
+  if (!Writes(call)) return PassOn(call);
   if (op.name.starts_with("aten::_foreach_") && std::get<ValueList>(call.args[0]).size() > 1) return EmitForeach(call);
+  if (op.name == "aten::record_stream" || op.name == "aten::retain_grad") return {};  // of devices and gradients
   const std::vector<Target> targets = TargetsOf(call);
   std::vector<TensorObject*> tensors;
   std::vector<Type> types;

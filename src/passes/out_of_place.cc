@@ -78,6 +78,7 @@ std::vector<Value*> Form(Aten& b, Sink& down, const Call& call, std::span<const 
       if (!op.results[i].alias) types.push_back(call.types[i]);
     for (const Type& type : targets) types.push_back(Plain(type));
   }
+  if (Writes({&form, form_args, types})) return {};  // statistics besides what the schema announces
   const Results results = down.Emit({&form, form_args, types, call.loc, call.names});
   return {results.begin(), results.end()};
 }
@@ -107,6 +108,7 @@ std::vector<Target> TargetsOf(const Call& call) {
 std::optional<OutOfPlace> ComputeOutOfPlace(Aten& b, Sink& down, const Call& call, std::span<const Arg> args, std::span<const Type> targets) {
   const std::string_view base = BaseName(*call.op);
   if (base == "aten::copy_") return OutOfPlace{{}, {std::get<Value*>(args[1])}};
+  if (base == "aten::_foreach_copy_") return OutOfPlace{{}, std::vector<Value*>(std::get<ValueList>(args[1]).begin(), std::get<ValueList>(args[1]).end())};
   if (base == "aten::fill_" || base == "aten::zero_") {
     if (base == "aten::fill_")
       if (Value* const* tensor = std::get_if<Value*>(&args[1])) return OutOfPlace{{}, {*tensor}, true};
@@ -119,6 +121,7 @@ std::optional<OutOfPlace> ComputeOutOfPlace(Aten& b, Sink& down, const Call& cal
   if (base == "aten::instance_norm") return InstanceNorm(b, read);
   if (call.op->functional < 0) return std::nullopt;
   const std::vector<Value*> values = Form(b, down, call, args, targets);
+  if (values.empty()) return std::nullopt;
   PT2ONNX_CHECK(values.size() >= targets.size());
   const auto own = values.end() - static_cast<std::ptrdiff_t>(targets.size());
   return OutOfPlace{{values.begin(), own}, {own, values.end()}};

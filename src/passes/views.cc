@@ -62,7 +62,7 @@ Val WriteByIndex(Aten& b, const Alias& view, Val base, Val v, Val old) {
 
 // All copies agree after a fill: the first of each expanded dim is the base's value.
 OptVal FirstCopies(Aten& b, const Alias& view, Val base, Val v) {
-  if (view.step.view != ViewClass::Expand || !view.filled) return std::nullopt;
+  if (view.step.view != ViewClass::Expand || !view.filled || view.step.op->Namespace() != "aten") return std::nullopt;
   const int64_t lead = v.rank() - base.rank();
   for (int64_t d = 0; d < v.rank(); ++d) {
     const bool expanded = d < lead || !(base.dim(d - lead) == v.dim(d));
@@ -186,7 +186,7 @@ Val Invert(Aten& b, const Alias& view, Val base, Val v, Val old) {
       const auto op = Bind<aten::slice_Tensor>(b, step, base);
       return b(aten::slice_scatter{.self = base, .src = v, .dim = op.dim, .start = op.start, .end = op.end, .step = op.step});
     }
-    case ViewClass::Narrow: return InvertNarrow(b, step, base, v);
+    case ViewClass::Narrow: return step.op->name == "aten::narrow" ? InvertNarrow(b, step, base, v) : WriteByIndex(b, view, base, v, old);
     case ViewClass::Select: {
       const auto op = Bind<aten::select_int>(b, step, base);
       return b(aten::select_scatter{.self = base, .src = v, .dim = op.dim, .index = op.index});

@@ -36,6 +36,7 @@ void RnnRules(Rules<Onnx>& r);
 void ScatterRules(Rules<Onnx>& r);
 void SearchRules(Rules<Onnx>& r);
 void ShapeRules(Rules<Onnx>& r);
+void SignalWindowRules(Rules<Onnx>& r);
 void SliceRules(Rules<Onnx>& r);
 void SortRules(Rules<Onnx>& r);
 void SpecialRules(Rules<Onnx>& r);
@@ -77,6 +78,7 @@ Rules<Onnx> LoweringRules() {
   ScatterRules(r);
   SearchRules(r);
   ShapeRules(r);
+  SignalWindowRules(r);
   SliceRules(r);
   SortRules(r);
   SpecialRules(r);

@@ -26,6 +26,35 @@ std::optional<int64_t> ReadBound(JsonValue bound) {
   return x == INT64_MAX || x == INT64_MIN ? std::nullopt : x;
 }
 
+// What the signature calls a kind of input or output, and the field with the name that it stands for; "" if it has none.
+template <class Kind>
+struct SpecKind {
+  std::string_view tag;
+  Kind kind;
+  std::string_view field;
+};
+constexpr SpecKind<InputKind> kInputKinds[] = {
+    {"parameter", InputKind::Parameter, "parameter_name"},
+    {"buffer", InputKind::Buffer, "buffer_name"},
+    {"tensor_constant", InputKind::Constant, "tensor_constant_name"},
+    {"custom_obj", InputKind::Opaque, "custom_obj_name"},
+};
+constexpr SpecKind<OutputKind> kOutputKinds[] = {
+    {"user_output", OutputKind::User, ""},
+    {"loss_output", OutputKind::User, ""},
+    {"token", OutputKind::Plain, ""},
+    {"gradient_to_parameter", OutputKind::User, ""},
+    {"gradient_to_user_input", OutputKind::User, ""},
+    {"buffer_mutation", OutputKind::BufferMutation, "buffer_name"},
+    {"parameter_mutation", OutputKind::ParameterMutation, "parameter_name"},
+    {"user_input_mutation", OutputKind::InputMutation, "user_input_name"},
+};
+template <class Kind>
+const SpecKind<Kind>* FindKind(std::span<const SpecKind<Kind>> kinds, std::string_view tag) {
+  const auto row = std::find_if(kinds.begin(), kinds.end(), [&](const SpecKind<Kind>& kind) { return kind.tag == tag; });
+  return row == kinds.end() ? nullptr : &*row;
+}
+
 class ProgramReader {
  public:
   ProgramReader(Context& context, Program& program) : state_(context), program_(program), root_(program.doc.root()) {}
@@ -99,33 +128,23 @@ class ProgramReader {
                                      graph.inputs.size(), graph.outputs.size()),
                          "the file is damaged");
     }
-    size_t i = 0;
-    for (const JsonValue spec : inputs.Items()) {
-      const auto sole = spec.Sole();
-      if (!sole) return state_.Fail("E0142", fmt::format("graph_module.signature.input_specs[{}]: is no object with one key", i));
-      ReadInputSpec(graph.inputs[i++], sole->key, sole->value);
-    }
-    i = 0;
-    for (const JsonValue spec : outputs.Items()) {
-      const auto sole = spec.Sole();
-      if (!sole) return state_.Fail("E0142", fmt::format("graph_module.signature.output_specs[{}]: is no object with one key", i));
-      ReadOutputSpec(graph.outputs[i++], sole->key, sole->value);
-    }
+    ReadSpecs("input_specs", inputs, graph.inputs, &ProgramReader::ReadInputSpec);
+    ReadSpecs("output_specs", outputs, graph.outputs, &ProgramReader::ReadOutputSpec);
     NameUserInputs();
   }
 
+  // Each is an object with one key, its kind.
+  template <class Spec>
+  void ReadSpecs(std::string_view list, JsonValue specs, std::vector<Spec>& out, void (ProgramReader::*read)(Spec&, std::string_view, JsonValue)) {
+    size_t i = 0;
+    for (const JsonValue spec : specs.Items()) {
+      const auto sole = spec.Sole();
+      if (!sole) return state_.Fail("E0142", fmt::format("graph_module.signature.{}[{}]: is no object with one key", list, i));
+      (this->*read)(out[i++], sole->key, sole->value);
+    }
+  }
+
   void ReadInputSpec(GraphInput& input, std::string_view tag, JsonValue spec) {
-    struct Row {
-      std::string_view tag;
-      InputKind kind;
-      std::string_view field;
-    };
-    constexpr Row kRows[] = {
-        {"parameter", InputKind::Parameter, "parameter_name"},
-        {"buffer", InputKind::Buffer, "buffer_name"},
-        {"tensor_constant", InputKind::Constant, "tensor_constant_name"},
-        {"custom_obj", InputKind::Opaque, "custom_obj_name"},
-    };
     if (tag == "user_input" || tag == "constant_input") {
       const bool object = input.kind == InputKind::Opaque;
       if (!object) input.kind = InputKind::User;
@@ -137,8 +156,8 @@ class ProgramReader {
       input.kind = InputKind::Token;
       return;
     }
-    const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.tag == tag; });
-    if (row == std::end(kRows)) return state_.Fail("E0146", fmt::format("inputs of the kind \"{}\" are not known", tag));
+    const auto* row = FindKind<InputKind>(kInputKinds, tag);
+    if (!row) return state_.Fail("E0146", fmt::format("inputs of the kind \"{}\" are not known", tag));
     const auto target = spec[row->field].AsString();
     if (!target || !input.value) {
       return state_.Fail("E0142",
@@ -156,23 +175,8 @@ class ProgramReader {
   }
 
   void ReadOutputSpec(GraphOutput& output, std::string_view tag, JsonValue spec) {
-    struct Row {
-      std::string_view tag;
-      OutputKind kind;
-      std::string_view field;
-    };
-    constexpr Row kRows[] = {
-        {"user_output", OutputKind::User, ""},
-        {"loss_output", OutputKind::User, ""},
-        {"token", OutputKind::Plain, ""},
-        {"gradient_to_parameter", OutputKind::User, ""},
-        {"gradient_to_user_input", OutputKind::User, ""},
-        {"buffer_mutation", OutputKind::BufferMutation, "buffer_name"},
-        {"parameter_mutation", OutputKind::ParameterMutation, "parameter_name"},
-        {"user_input_mutation", OutputKind::InputMutation, "user_input_name"},
-    };
-    const Row* row = std::find_if(std::begin(kRows), std::end(kRows), [&](const Row& r) { return r.tag == tag; });
-    if (row == std::end(kRows)) return state_.Fail("E0146", fmt::format("outputs of the kind \"{}\" are not known", tag));
+    const auto* row = FindKind<OutputKind>(kOutputKinds, tag);
+    if (!row) return state_.Fail("E0146", fmt::format("outputs of the kind \"{}\" are not known", tag));
     output.kind = row->kind;
     if (!row->field.empty()) output.target = spec[row->field].AsString().value_or("");
   }

@@ -14,7 +14,7 @@ namespace pt2onnx {
 
 namespace dom = simdjson::dom;
 
-// A JsonValue is a dom::element in disguise: a pointer to the document and a position in it.
+// A JsonValue is a dom::element in disguise: a pointer to the document and a position in it. So are ranges and iterators the library's.
 struct JsonAccess {
   using Raw = std::array<const void*, 2>;
   template <class T>
@@ -132,14 +132,14 @@ JsonValue JsonValue::operator[](std::string_view key) const {
 JsonItems JsonValue::Items() const {
   JsonItems items;
   dom::array array;
-  if (*this && JsonAccess::Element(*this).get(array) == simdjson::SUCCESS) items.array_ = JsonAccess::From(array);
+  if (*this && JsonAccess::Element(*this).get(array) == simdjson::SUCCESS) items.parent_ = JsonAccess::From(array);
   return items;
 }
 
 JsonMembers JsonValue::Members() const {
   JsonMembers members;
   dom::object object;
-  if (*this && JsonAccess::Element(*this).get(object) == simdjson::SUCCESS) members.object_ = JsonAccess::From(object);
+  if (*this && JsonAccess::Element(*this).get(object) == simdjson::SUCCESS) members.parent_ = JsonAccess::From(object);
   return members;
 }
 
@@ -214,47 +214,43 @@ std::optional<double> JsonValue::AsDouble() const {
   return std::nullopt;
 }
 
-JsonItems::Iterator JsonItems::begin() const {
+namespace {
+
+template <class Child>
+using Parent = std::conditional_t<std::is_same_v<Child, JsonMember>, dom::object, dom::array>;
+
+JsonValue ChildAt(dom::array::iterator it) { return JsonAccess::Value(*it); }
+JsonMember ChildAt(dom::object::iterator it) { return {it.key(), JsonAccess::Value(it.value())}; }
+
+}  // namespace
+
+template <class Child>
+typename JsonRange<Child>::Iterator JsonRange<Child>::begin() const {
   Iterator it;
-  if (array_[0] != nullptr) it.at_ = JsonAccess::From(JsonAccess::As<dom::array>(array_).begin());
+  if (parent_[0] != nullptr) it.at_ = JsonAccess::From(JsonAccess::As<Parent<Child>>(parent_).begin());
   return it;
 }
 
-JsonItems::Iterator JsonItems::end() const {
+template <class Child>
+typename JsonRange<Child>::Iterator JsonRange<Child>::end() const {
   Iterator it;
-  if (array_[0] != nullptr) it.at_ = JsonAccess::From(JsonAccess::As<dom::array>(array_).end());
+  if (parent_[0] != nullptr) it.at_ = JsonAccess::From(JsonAccess::As<Parent<Child>>(parent_).end());
   return it;
 }
 
-JsonValue JsonItems::Iterator::operator*() const { return JsonAccess::Value(*JsonAccess::As<dom::array::iterator>(at_)); }
+template <class Child>
+Child JsonRange<Child>::Iterator::operator*() const {
+  return ChildAt(JsonAccess::As<typename Parent<Child>::iterator>(at_));
+}
 
-JsonItems::Iterator& JsonItems::Iterator::operator++() {
-  auto it = JsonAccess::As<dom::array::iterator>(at_);
+template <class Child>
+typename JsonRange<Child>::Iterator& JsonRange<Child>::Iterator::operator++() {
+  auto it = JsonAccess::As<typename Parent<Child>::iterator>(at_);
   at_ = JsonAccess::From(++it);
   return *this;
 }
 
-JsonMembers::Iterator JsonMembers::begin() const {
-  Iterator it;
-  if (object_[0] != nullptr) it.at_ = JsonAccess::From(JsonAccess::As<dom::object>(object_).begin());
-  return it;
-}
-
-JsonMembers::Iterator JsonMembers::end() const {
-  Iterator it;
-  if (object_[0] != nullptr) it.at_ = JsonAccess::From(JsonAccess::As<dom::object>(object_).end());
-  return it;
-}
-
-JsonMember JsonMembers::Iterator::operator*() const {
-  const auto it = JsonAccess::As<dom::object::iterator>(at_);
-  return {it.key(), JsonAccess::Value(it.value())};
-}
-
-JsonMembers::Iterator& JsonMembers::Iterator::operator++() {
-  auto it = JsonAccess::As<dom::object::iterator>(at_);
-  at_ = JsonAccess::From(++it);
-  return *this;
-}
+template class JsonRange<JsonValue>;
+template class JsonRange<JsonMember>;
 
 }  // namespace pt2onnx

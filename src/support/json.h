@@ -20,9 +20,12 @@
 
 namespace pt2onnx {
 
+class JsonValue;
 struct JsonMember;
-class JsonItems;
-class JsonMembers;
+template <class Child>
+class JsonRange;
+using JsonItems = JsonRange<JsonValue>;
+using JsonMembers = JsonRange<JsonMember>;
 
 class JsonValue {
  public:
@@ -50,9 +53,6 @@ class JsonValue {
   std::optional<double> AsDouble() const;  // any number, or one of the texts "NaN", "Infinity", "-Infinity" (bare or quoted in the file)
 
  private:
-  friend class JsonDoc;
-  friend class JsonItems;
-  friend class JsonMembers;
   friend struct JsonAccess;
   std::array<const void*, 2> at_{};
 };
@@ -62,16 +62,18 @@ struct JsonMember {
   JsonValue value;
 };
 
-class JsonItems {
+// The children of an array (JsonItems) or of an object (JsonMembers).
+template <class Child>
+class JsonRange {
  public:
   class Iterator {
    public:
-    JsonValue operator*() const;
+    Child operator*() const;
     Iterator& operator++();
     bool operator==(const Iterator& other) const { return at_ == other.at_; }
 
    private:
-    friend class JsonItems;
+    friend class JsonRange;
     std::array<const void*, 2> at_{};
   };
   Iterator begin() const;
@@ -80,28 +82,7 @@ class JsonItems {
 
  private:
   friend class JsonValue;
-  std::array<const void*, 2> array_{};
-};
-
-class JsonMembers {
- public:
-  class Iterator {
-   public:
-    JsonMember operator*() const;
-    Iterator& operator++();
-    bool operator==(const Iterator& other) const { return at_ == other.at_; }
-
-   private:
-    friend class JsonMembers;
-    std::array<const void*, 2> at_{};
-  };
-  Iterator begin() const;
-  Iterator end() const;
-  bool empty() const { return begin() == end(); }
-
- private:
-  friend class JsonValue;
-  std::array<const void*, 2> object_{};
+  std::array<const void*, 2> parent_{};
 };
 
 class JsonDoc {

@@ -5,6 +5,19 @@
 #include "serde/read_program.h"
 
 namespace pt2onnx {
+namespace {
+
+// Options that stand in the interface and do nothing yet: refused, because who gives one counts on it. "" if none is given.
+std::string NotYet(const Options& options) {
+  if (!options.custom_ops.empty()) return "--custom-op";
+  if (!options.decompositions.empty()) return "--decompose";
+  if (options.functions) return "--functions";
+  if (options.seed != 0) return "--seed";
+  if (options.assertions == Options::Assertions::kKeep) return "--assertions keep";
+  return "";
+}
+
+}  // namespace
 
 Session::Session(const std::string& path, const Options& options) {
   report.input = path;
@@ -13,6 +26,7 @@ Session::Session(const std::string& path, const Options& options) {
 }
 
 void Session::Open(const std::string& path, const Options& options) {
+  if (const std::string option = NotYet(options); !option.empty()) return Fail({"E0902", option + " is not in this version yet", "leave it out"});
   Stage("open");
   Result<Archive> archive = Archive::Open(path, options.model);
   if (!archive) return Fail(archive.error());

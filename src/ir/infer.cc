@@ -272,7 +272,7 @@ struct Row {
   std::string_view name;  // namespace and base name, all overloads
   Rule rule;
 };
-// Sorted by name.
+// Ops with one result, sorted by name. Elementwise ones are not here: ir/promotion.cc has their dtypes.
 constexpr Row kRows[] = {
     {"aten::_conj", SameAsSelf},
     {"aten::_softmax", SameAsSelf},
@@ -405,6 +405,7 @@ constexpr Row kRows[] = {
     {"aten::zeros_like", FullLike},
     {"prims::convert_element_type", [](const In& in) { return in.Make(std::get<DType>(in.arg("dtype")), in.tensor().shape); }},
 };
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));
 
 // Ops with several results.
 std::vector<Type> Several(const In& in) {

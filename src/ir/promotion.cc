@@ -41,6 +41,7 @@ constexpr Row kRows[] = {
     {"sqrt", IntToFloat}, {"sub", Default}, {"subtract", Default}, {"tan", IntToFloat}, {"tanh", IntToFloat}, {"true_divide", IntToFloat},
     {"where", Default}, {"xlogy", IntToFloat},
 };
+static_assert(std::ranges::is_sorted(kRows, {}, &Row::name));
 
 std::string_view BaseName(std::string_view name) {
   if (!name.starts_with("aten::")) return {};

@@ -61,7 +61,7 @@ class SchemaParser {
 
  private:
   Result<OpSchema> Fail(std::string_view expected) const {
-    return Error{"E0131",
+    return Error{"E0149",
                  fmt::format("the schema '{}' can't be read: expected {} at '{}'", text_, expected, text_.substr(std::min(at_, text_.size()))),
                  "write it as torch does, for example 'my::op(Tensor x, int n=1) -> Tensor'"};
   }

@@ -7,7 +7,7 @@
 namespace pt2onnx {
 namespace {
 
-// The vector or tensor of `value`, where a weight or bias is missing.
+// A tensor full of `value`, which stands for a missing weight or bias: a constant unless it is large.
 Val Filled(Onnx& b, const DimVec& shape, double value, DType dtype) {
   int64_t n = 1;
   IntVec sizes;
@@ -96,7 +96,7 @@ LayerNormalizationOut LayerNorm(Onnx& b, Val x, Dims shape, const OptVal& weight
   return b.LayerNormalization(b.Cast(x, dtype), Given(b, weight, DimVec(shape), 1, dtype), shift, {.axis = -std::ssize(shape), .epsilon = eps});
 }
 
-// x / sqrt(mean(x^2) + eps) * weight over the last dims; eps defaults to that of the dtype.
+// x / sqrt(mean(x^2) + eps) * weight over the last dims; eps defaults to the machine's, of the dtype that is computed in.
 struct RootMeanSquare {
   Val y, invstd;
 };

@@ -77,8 +77,8 @@ Val Hypot(Onnx& b, Val x, Val y) {
   return b.Sqrt(x * x + y * y);
 }
 
-// The neighbour of x toward y. 0.6 of the distance of two floats there moves x, rounded to nearest, to the next one:
-// 2^-m |x| is between half of it and the whole, m being the bits of the mantissa.
+// The neighbour of x toward y. With m bits of mantissa, 2^-m |x| is once to twice the distance of two floats there: 0.6 of it moves x by 0.6 to 1.2
+// distances, which is rounded to the next one.
 Val NextAfter(Onnx& b, Val x, Val y) {
   const bool wide = x.dtype() == DType::F64;
   if (!wide && x.dtype() != DType::F32) return b.Unsupported("nextafter of half floats has no ONNX form", "use float32");

@@ -1,7 +1,7 @@
 // Reductions: sums, means, products, extremes, variances, norms. No dims means all of them; `dtype` is what the elements are cast to first.
 //
 //   %y = aten::sum.dim_IntList(%x : bool[s0, 4], [1])    ->    %y = ReduceSum(Cast(%x, i64), axes=[1])
-//   %y = aten::any.dim(%x, -1)                           ->    %y = Cast(ReduceSum(Cast(Cast(%x, bool), i32), axes=[-1]), bool)
+//   %y = aten::any.dim(%x : f32[s0, 4], -1)              ->    %y = ReduceMax(Cast(%x, bool), axes=[-1])
 #include "lower/reduce.h"
 
 #include "ir/sym_facts.h"
@@ -71,8 +71,9 @@ Variance VarianceOver(Onnx& b, Val x, const IntVec& axes, double correction, boo
 
 Val Truth(Onnx& b, Val x) { return b.Cast(x, DType::Bool); }
 
-// How many are true is not 0; the product of what is true is 1. That is right of no elements too, which ONNX Runtime has no extreme of.
 namespace {
+// Of bools any is the largest and all the smallest: ONNX has that from opset 20 on, ONNX Runtime where there are elements. Else any is a sum that is
+// not 0, and all a product that is not: right of no elements too.
 bool HasElements(Onnx& b, Val x, const IntVec& axes) { return b.opset() >= 20 && ProvablyPositive(CountAlong(x, axes)); }
 }  // namespace
 

@@ -29,12 +29,12 @@ Val Bitcast(Onnx& b, Val self, DType dtype) {
   const int from = ItemSize(self.dtype()), to = ItemSize(dtype);
   if (from == to && b.opset() >= 26) return b.BitCast(self, {.to = dtype});
   const bool integers = (IsIntegral(self.dtype()) || self.dtype() == DType::Bool) && IsIntegral(dtype);
-  // Integers of one width: the cast wraps. ONNX leaves that open, ONNX Runtime does it in C.
+  // Integers of one width: ONNX Runtime's cast keeps the bits, as C's does; ONNX leaves it open.
   if (from == to && integers) return b.Cast(self, dtype);
   if (from == to)
     return b.Unsupported("no ONNX form for view(" + std::string(Facts(dtype).torch) + ") of " + std::string(Facts(self.dtype()).torch) +
                              " at opset " + std::to_string(b.opset()), "--opset 26 has BitCast");
-  if (!integers) return b.Unsupported("view as a dtype of another width has an ONNX form for integers only", "");
+  if (!integers) return b.Unsupported("view as a dtype of another width has an ONNX form for integers only", "view integers, or use to(dtype) if the values are meant");
   // Little endian: part k holds the bits from k * 8 * width on. Sums in int64 are exact modulo 2^64.
   const int64_t ratio = std::max(from, to) / std::min(from, to), bits = 8 * std::min(from, to);
   IntVec shifts;

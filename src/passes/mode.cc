@@ -81,7 +81,7 @@ Results Mode::Emit(const Call& call) {
 
 void Mode::Finish() {
   if (!training_.empty())
-    context_.diagnostics.Warn({"W0101", "the program was captured in training mode, and the model trains as it does: " + Join(training_), "--mode eval turns that off; so does model.eval() before export"});
+    context_.diagnostics.Warn({"W0101", "the program was captured in training mode, and the model trains as it does: " + Join(training_), "--mode eval, or model.eval() before export, turns off what a module's flag decides"});
   if (!fixed_.empty())
     context_.diagnostics.Warn({"W0102", "still as in training, since no module's flag decides it: " + Join(fixed_), "change the call in the model, or export after model.eval()"});
   down_.Finish();

@@ -72,7 +72,7 @@ TEST(SchemaParse, SaysWhereATextIsWrong) {
         "my::f(Tensor( x) -> ()", "my::f(int[] x=[1) -> ()", "my::f(Tensor x) -> (Tensor"}) {
     const Result<OpSchema> parsed = ParseSchema(text, c);
     ASSERT_FALSE(parsed) << text;
-    EXPECT_EQ(parsed.error().code, "E0131");
+    EXPECT_EQ(parsed.error().code, "E0149");
   }
   EXPECT_NE(ParseSchema("my::f(Tensor) -> Tensor", c).error().message.find("the argument's name at ') -> Tensor'"), std::string::npos);
 }

@@ -357,6 +357,11 @@ void AngleRules(Rules<Onnx>& r) {
   UseAll<Atanh, aten::atanh, prims::atanh>(r);
   Use<aten::deg2rad, Deg2Rad>(r);
   Use<aten::rad2deg, Rad2Deg>(r);
+  // of a real number: pi where it is negative
+  r.On([](Onnx& b, const aten::angle& op) {
+    const Val x = b.Cast(op.self, Recorded(b).dtype);
+    return b.Where(b.Less(x, Like(x, 0)), Like(x, std::numbers::pi), b.Where(IsNaN(b, x), x, Like(x, 0)));
+  });
   Use<aten::sinc, Sinc>(r);
 }
 

@@ -40,6 +40,38 @@ Val Along(Onnx& b, Val v, int64_t axis, int64_t rank) {
 
 Val Zero(Onnx& b, const OptVal& zero, Val scales) { return zero ? *zero : b.Zeros(scales.shape(), DType::I64); }
 
+// ---- Fake quantization: what a value is after a round trip ------------------------------------------------------------------------------------
+
+// (clamp(round(x / scale + zero), low, high) - zero) * scale. Where the range is one of 8 bits, the pair of operators that runtimes fuse.
+struct FakeQuantized {
+  Val y, inside;  // inside: bool, what was not clamped
+};
+FakeQuantized FakeQuantize(Onnx& b, Val x, Val scale, Val zero, int64_t low, int64_t high, std::optional<int64_t> axis = {}) {
+  const auto spread = [&](Val v) { return axis && v.rank() == 1 ? Along(b, v, *axis, x.rank()) : v; };
+  const DType dtype = x.dtype() == DType::F64 ? DType::F64 : DType::F32, quantized = low < 0 ? DType::I8 : DType::U8;
+  const Val wide = b.Cast(x, dtype), s = spread(b.Cast(scale, dtype)), z = spread(b.Cast(zero, dtype));
+  const Val levels = b.Round(wide / s + z), lowest = b.Constant(low, dtype), highest = b.Constant(high, dtype);
+  const Val inside = b.And(b.GreaterOrEqual(levels, lowest), b.LessOrEqual(levels, highest));
+  const bool pair = x.dtype() == DType::F32 && IsIntegral(zero.dtype()) && low >= Lowest(quantized) && high <= Highest(quantized) && IsOneNode(b, quantized);
+  if (!pair) return {(b.Max(b.Min(levels, highest), lowest) - z) * s, inside};
+  const Val q = Quantize(b, x, scale, zero, low, high, quantized, axis.value_or(1));
+  return {Dequantize(b, q, scale, zero, axis.value_or(1)), inside};
+}
+template <class Op>
+FakeQuantized FakeOfNumbers(Onnx& b, const Op& op) {
+  const DType byte = op.quant_min < 0 ? DType::I8 : DType::U8;
+  const bool fits = op.quant_min >= Lowest(byte) && op.quant_max <= Highest(byte);
+  return FakeQuantize(b, op.self, b.Constant(op.scale, DType::F32), b.Constant(op.zero_point, fits ? byte : DType::F32), op.quant_min, op.quant_max);
+}
+template <class Op>
+FakeQuantized FakeOfTensors(Onnx& b, const Op& op) {
+  return FakeQuantize(b, op.self, b.Reshape(op.scale, {}), b.Reshape(op.zero_point, {}), op.quant_min, op.quant_max);
+}
+template <class Op>
+FakeQuantized FakeOfChannels(Onnx& b, const Op& op) {
+  return FakeQuantize(b, op.self, op.scale, op.zero_point, op.quant_min, op.quant_max, op.axis < 0 ? op.axis + op.self.rank() : op.axis);
+}
+
 }  // namespace
 
 void QuantRules(Rules<Onnx>& r) {
@@ -64,6 +96,23 @@ void QuantRules(Rules<Onnx>& r) {
     const Val zero = Zero(b, op.zero_points, op.scales);
     if (IsOneNode(b, op.input.dtype())) return Dequantize(b, op.input, op.scales, zero, axis);
     return Dequantize(b, op.input, Along(b, op.scales, axis, op.input.rank()), Along(b, zero, axis, op.input.rank()));
+  });
+
+  r.On([](Onnx& b, const aten::fake_quantize_per_tensor_affine& op) { return FakeOfNumbers(b, op).y; });
+  r.On([](Onnx& b, const aten::fake_quantize_per_tensor_affine_tensor_qparams& op) { return FakeOfTensors(b, op).y; });
+  r.On([](Onnx& b, const aten::fake_quantize_per_channel_affine& op) { return FakeOfChannels(b, op).y; });
+  r.On([](Onnx& b, const aten::fake_quantize_per_tensor_affine_cachemask& op) {
+    const FakeQuantized out = FakeOfNumbers(b, op);
+    return Vals{out.y, out.inside};
+  });
+  r.On([](Onnx& b, const aten::fake_quantize_per_channel_affine_cachemask& op) {
+    const FakeQuantized out = FakeOfChannels(b, op);
+    return Vals{out.y, out.inside};
+  });
+  r.On([](Onnx& b, const aten::_fake_quantize_per_tensor_affine_cachemask_tensor_qparams& op) {
+    const FakeQuantized out = FakeOfTensors(b, op), off = {op.self, b.Ones(op.self.shape(), DType::Bool)};
+    const Val on = b.Reshape(b.Greater(op.fake_quant_enabled, b.Constant(0, op.fake_quant_enabled.dtype())), {});
+    return Vals{b.Where(on, out.y, off.y), b.Where(on, out.inside, off.inside)};
   });
 }
 

@@ -8,12 +8,13 @@ Options are those of the command line (`pt2onnx convert --help`), with lists for
 from __future__ import annotations
 
 import os
+import tempfile
 import warnings
 
 from . import _pt2onnx
 from ._pt2onnx import Report
 
-__all__ = ["ConversionError", "ConversionWarning", "Report", "check", "convert", "decompose", "explain", "functionalize", "inspect"]
+__all__ = ["ConversionError", "ConversionWarning", "Report", "check", "convert", "decompose", "explain", "export", "functionalize", "inspect"]
 __version__ = _pt2onnx.version
 
 
@@ -39,9 +40,39 @@ def _answer(report: Report) -> Report:
     return report
 
 
-def convert(path: str | os.PathLike, out: str | os.PathLike, **options) -> Report:
-    """Write the program in `path` as an ONNX model to `out`."""
-    return _answer(_pt2onnx.convert(os.fspath(path), os.fspath(out), options))
+def convert(program, out: str | os.PathLike, *, dynamic_shapes=None, **options) -> Report:
+    """Write a program as an ONNX model to `out`.
+
+    program: the path of a .pt2 file, or a torch.export.ExportedProgram.
+    dynamic_shapes: what torch.export.export was given; the names of its Dim(...) become those of the model's dimensions.
+    """
+    if isinstance(program, (str, os.PathLike)):
+        if dynamic_shapes is not None:
+            raise TypeError("dynamic_shapes needs an ExportedProgram; name the dimensions of a file with dim_names")
+        return _answer(_pt2onnx.convert(os.fspath(program), os.fspath(out), options))
+    import torch
+
+    from . import _exported
+    names = _exported.dim_names(program, dynamic_shapes) | dict(options.pop("dim_names", None) or {})
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "program.pt2")
+        torch.export.save(program, path)
+        return _answer(_pt2onnx.convert(path, os.fspath(out), options | {"dim_names": names}))
+
+
+def export(model, args=(), f: str | os.PathLike = "model.onnx", *, kwargs=None, dynamic_shapes=None, opset_version=None, strict=False, **options):
+    """Capture a module (or a function) with torch.export.export and convert it. Returns the ExportedProgram. Called as torch.onnx.export is.
+
+        batch = torch.export.Dim("batch")
+        pt2onnx.export(module, (x,), "model.onnx", dynamic_shapes={"x": {0: batch}}, input_names=["image"])
+    """
+    from . import _exported
+    args = tuple(args) if isinstance(args, (tuple, list)) else (args,)
+    program = _exported.export(model, args, kwargs, dynamic_shapes, strict)
+    if opset_version is not None:
+        options["opset"] = opset_version
+    convert(program, f, dynamic_shapes=dynamic_shapes, **options)
+    return program
 
 
 def functionalize(path: str | os.PathLike, out: str | os.PathLike, **options) -> Report:

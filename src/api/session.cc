@@ -32,11 +32,7 @@ void Session::Open(const std::string& path, const Options& options) {
   if (!archive) return Fail(archive.error());
   for (const std::string& text : options.schemas) {
     Result<OpSchema> schema = ParseSchema(text, context);
-    if (!schema) {
-      Fail(schema.error());
-      report.exit_code = 2;
-      return;
-    }
+    if (!schema) return FailUse(schema.error());
     context.RegisterOp(*schema);
   }
   Stage("read");

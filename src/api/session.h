@@ -22,6 +22,7 @@ class Session {
   void Stage(std::string name);           // the stage before it has ended; "" ends the last one
   Report Finish();                        // the report with all problems in it
   void Fail(const Error& error) { AddError(error, report); }
+  void FailUse(const Error& error) { AddError(error, report), report.exit_code = 2; }  // what was asked for makes no sense
 
   Context context;
   Report report;

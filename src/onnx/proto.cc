@@ -198,6 +198,8 @@ std::string ProtoEncoder::TensorHead(const TensorData& data, std::string_view na
 
 // Symbols by the user's names for them.
 std::string ProtoEncoder::DimName(SymExpr e) {
+  if (dim_names_.empty()) return ToString(e);
+  if (const auto found = dim_names_.find(ToString(e)); found != dim_names_.end()) return found->second;
   SymMap renamed;
   for (const SymExpr& symbol : Symbols(e))
     if (const auto found = dim_names_.find(std::string(symbol.SymbolName())); found != dim_names_.end())

@@ -24,7 +24,7 @@ struct Model {
 
 struct WriteOptions {
   Options::ExternalData external_data = Options::ExternalData::kAuto;
-  std::map<std::string, std::string> dim_names;               // symbol -> name of the dimension
+  std::map<std::string, std::string> dim_names;               // passes/dim_names.h
   int weights_fd = -1;                                        // the .pt2 that stored data is in
   std::string weights_path;
 };

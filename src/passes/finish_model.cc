@@ -26,7 +26,8 @@ class Finisher {
   Finisher(Context& context, const Program& program, Graph& model, const Options& options)
       : context_(context), program_(program), model_(model), options_(options) {}
 
-  ModelFacts Run() {
+  Result<ModelFacts> Run() {
+    if (std::optional<Error> error = WrongNames()) return *error;
     LeaveOutNonTensors();
     if (options_.state == Options::State::kDrop) DropState();
     Cleanup(context_, model_);
@@ -34,15 +35,52 @@ class Finisher {
     NameState();
     RemoveUnusedInputs();
     NameOutputs();
+    ClaimState();
     return std::move(facts_);
   }
 
  private:
+  // More names than there are inputs or outputs, one twice, or an empty one.
+  std::optional<Error> WrongNames() const {
+    const auto tensors = [](const auto& list, auto counts) { return static_cast<size_t>(std::count_if(list.begin(), list.end(), counts)); };
+    const size_t inputs = tensors(model_.inputs, [](const GraphInput& input) { return input.value && input.kind == InputKind::User; });
+    const size_t outputs = tensors(model_.outputs, [](const GraphOutput& output) { return ValueOf(output) && !IsMutation(output); });
+    const auto many = [](size_t names, size_t values, std::string_view what) {
+      return Error{"E0152", std::to_string(names) + " names for " + std::to_string(values) + " " + std::string(what), ""};
+    };
+    if (options_.input_names.size() > inputs) return many(options_.input_names.size(), inputs, "inputs");
+    if (options_.output_names.size() > outputs) return many(options_.output_names.size(), outputs, "outputs");
+    std::unordered_set<std::string_view> seen;
+    for (const auto* names : {&options_.input_names, &options_.output_names})
+      for (const std::string& name : *names) {
+        if (name.empty()) return Error{"E0152", "the name of an input or output can't be empty", ""};
+        if (!seen.insert(name).second) return Error{"E0152", "two inputs or outputs are to be called " + name, "give each a name of its own"};
+      }
+    return std::nullopt;
+  }
+
+  // The name itself, or with a suffix where another name that the user sees came first.
+  std::string_view Claim(std::string_view name) {
+    std::string_view own = name;
+    for (int n = 1; !visible_.insert(own).second || (n > 1 && IsGiven(own)); ++n) own = context_.Intern(std::string(name) + "_" + std::to_string(n));
+    return own;
+  }
+  bool IsGiven(std::string_view name) const {
+    const auto has = [&](const std::vector<std::string>& names) { return std::find(names.begin(), names.end(), name) != names.end(); };
+    return has(options_.input_names) || has(options_.output_names);
+  }
+  // What the program calls it, not where the user has given that name to another.
+  std::string_view ClaimOwn(std::string_view name) {
+    if (IsGiven(name)) visible_.insert(name);
+    return Claim(name);
+  }
+
   void LeaveOutNonTensors() {
     std::vector<GraphOutput> kept;
     int position = 0;
     for (const GraphOutput& output : model_.outputs) {
       const bool user = !IsMutation(output);
+      if (ValueOf(output) && user) facts_.outputs.emplace_back(position, "");
       if (ValueOf(output)) kept.push_back(output);
       else if (user) facts_.left_out.emplace_back(position, IsNone(output.value) ? "None" : "text");
       position += user;
@@ -59,12 +97,15 @@ class Finisher {
   }
 
   void NameInputs() {
-    size_t user = 0;
+    size_t user = 0, leaf = 0;
     for (GraphInput& input : model_.inputs) {
+      leaf += input.kind == InputKind::User;
       if (!input.value) continue;
       if (input.kind == InputKind::User) {
-        const bool given = user < options_.input_names.size();
-        input.value->name = given ? context_.Intern(options_.input_names[user]) : input.target.empty() ? input.value->name : input.target;
+        const std::string_view own = input.target.empty() ? input.value->name : input.target;
+        input.value->name = user < options_.input_names.size() ? context_.Intern(options_.input_names[user]) : ClaimOwn(own.empty() ? "input" : own);
+        visible_.insert(input.value->name);
+        facts_.inputs.emplace_back(leaf - 1, input.value->name);
         ++user;
       } else if (!input.target.empty()) {
         input.value->name = input.target;
@@ -99,10 +140,12 @@ class Finisher {
       if (!IsMutation(output)) continue;
       if (const GraphInput* input = output.kind == OutputKind::InputMutation ? nullptr : FindState(output.target)) CheckShape(output, *input);
       std::string_view holder = output.storage.empty() ? output.target : output.storage;
+      const Value* held = nullptr;
       if (output.kind == OutputKind::InputMutation) {
         for (const GraphInput& input : model_.inputs)
-          if (input.kind == InputKind::User && input.target == output.target) holder = input.value->name;
+          if (input.value && input.kind == InputKind::User && input.target == output.target) held = input.value;
       } else if (GraphInput* input = FindState(holder)) {
+        held = input->value;
         written_.insert(input->value);
         input->optional = true;
         if (options_.state == Options::State::kInputs && done.insert(holder).second) {
@@ -111,7 +154,8 @@ class Finisher {
           required.push_back(*input);
         }
       }
-      facts_.state.push_back({std::string(output.target), std::string(output.target) + "_next", std::string(holder)});
+      facts_.state.push_back({std::string(output.target), "", std::string(holder)});
+      holders_.push_back(held);
     }
     if (required.empty()) return;
     std::erase_if(model_.inputs, [&](const GraphInput& input) { return done.contains(input.target) && input.kind != InputKind::User; });
@@ -148,17 +192,33 @@ class Finisher {
     }
   }
 
+  // What the program calls the answer's leaf, whatever it has become since.
+  std::string_view OwnName(size_t leaf, const Value* value) const {
+    for (const GraphOutput& output : program_.graph->outputs) {
+      if (IsMutation(output) || leaf-- > 0) continue;
+      if (const Value* own = ValueOf(output); own && !own->name.empty()) return own->name;
+      break;
+    }
+    return value->name.empty() ? "output" : value->name;
+  }
+
   // Each output is a value of its own, under its own name.
   void NameOutputs() {
     std::unordered_set<const Value*> taken;
     for (const GraphInput& input : model_.inputs) taken.insert(input.value);
-    size_t user = 0;
+    size_t user = 0, state = 0;
     for (GraphOutput& output : model_.outputs) {
       Value* value = ValueOf(output);
-      std::string_view name = value->name;
-      if (IsMutation(output)) name = context_.Join(output.target, "_next");
-      else if (user < options_.output_names.size()) name = context_.Intern(options_.output_names[user]);
-      user += !IsMutation(output);
+      std::string_view name;
+      if (IsMutation(output)) {
+        const Value* held = output.kind == OutputKind::InputMutation ? holders_[state] : nullptr;
+        name = ClaimOwn(context_.Join(held ? held->name : output.target, "_next"));
+        facts_.state[state++].output = name;
+      } else {
+        name = user < options_.output_names.size() ? context_.Intern(options_.output_names[user]) : ClaimOwn(OwnName(facts_.outputs[user].first, value));
+        visible_.insert(name);
+        facts_.outputs[user++].second = name;
+      }
       if (!taken.insert(value).second || (value->def && value->def->op->name == "onnx::Constant")) {
         const Arg source = value;
         Node* node = context_.arena.New<Node>();
@@ -175,17 +235,27 @@ class Finisher {
     }
   }
 
+  // The inputs that hold state have their say last.
+  void ClaimState() {
+    for (GraphInput& input : model_.inputs)
+      if (input.value && (input.optional || (input.kind == InputKind::User && !visible_.contains(input.value->name)))) input.value->name = ClaimOwn(input.value->name);
+    for (size_t i = 0; i < holders_.size(); ++i)
+      if (holders_[i]) facts_.state[i].input = holders_[i]->name;
+  }
+
   Context& context_;
   const Program& program_;
   Graph& model_;
   const Options& options_;
   ModelFacts facts_;
   std::unordered_set<const Value*> written_;
+  std::unordered_set<std::string_view> visible_;  // names of inputs and outputs
+  std::vector<const Value*> holders_;              // of each facts_.state, the input with its storage
 };
 
 }  // namespace
 
-ModelFacts FinishModel(Context& context, const Program& program, Graph& model, const Options& options) {
+Result<ModelFacts> FinishModel(Context& context, const Program& program, Graph& model, const Options& options) {
   return Finisher(context, program, model, options).Run();
 }
 

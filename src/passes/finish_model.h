@@ -9,6 +9,7 @@
 #include "ir/context.h"
 #include "ir/program.h"
 #include "pt2onnx/options.h"
+#include "support/result.h"
 
 namespace pt2onnx {
 
@@ -20,10 +21,12 @@ struct StatePair {
 
 struct ModelFacts {
   std::vector<StatePair> state;
+  std::vector<std::pair<size_t, std::string>> inputs, outputs;  // place among the leaves of what the user gives or gets, and name
   std::vector<std::pair<int, std::string>> left_out;  // positions of user outputs that are None or text
 };
 
 // Edits the graph's inputs and outputs and removes dead code. Problems (weights without data that are read) are reported in the context.
-ModelFacts FinishModel(Context& context, const Program& program, Graph& model, const Options& options);
+// Error E0152: names that were asked for and can't be given.
+Result<ModelFacts> FinishModel(Context& context, const Program& program, Graph& model, const Options& options);
 
 }  // namespace pt2onnx

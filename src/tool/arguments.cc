@@ -49,6 +49,18 @@ OptionSpec List(std::string_view name, std::string_view keyword, std::string_vie
   return {.name = name, .keyword = keyword, .kind = OptionSpec::Kind::kMany, .value = value, .help = help, .set = set};
 }
 
+// A list in one word; from Python it is a list as it is.
+OptionSpec Commas(std::string_view name, std::string_view value, std::string_view help, std::vector<std::string> Options::*member) {
+  auto set = [=](Arguments& arguments, const std::string& text) -> std::string {
+    for (size_t at = 0, end = 0; end != std::string::npos; at = end + 1) {
+      end = text.find(',', at);
+      (arguments.options.*member).push_back(text.substr(at, end - at));
+    }
+    return "";
+  };
+  return {.name = name, .value = value, .help = help, .set = set};
+}
+
 OptionSpec Pairs(std::string_view name, std::string_view keyword, std::string_view value, std::string_view help,
                  std::map<std::string, std::string> Options::*member) {
   auto set = [=](Arguments& arguments, const std::string& text) -> std::string {
@@ -124,9 +136,11 @@ OptionSpecs ModelOptions() {
       Choice("external-data", "external_data", "auto|never|always|in-place",
              "weights beside the model: over 256 MiB, never, always, or left inside the .pt2 (auto)", &Options::external_data,
              {{"auto", Data::kAuto}, {"never", Data::kNever}, {"always", Data::kAlways}, {"in-place", Data::kInPlace}}),
-      Pairs("dim-name", "dim_names", "SYMBOL=NAME", "name of a dynamic dimension", &Options::dim_names),
-      List("input-name", "input_names", "NAME", "names of the inputs, in order", &Options::input_names),
-      List("output-name", "output_names", "NAME", "names of the outputs, in order", &Options::output_names),
+      Pairs("dim-name", "dim_names", "SYMBOL=NAME", "name of a dynamic dimension; INPUT:DIM=NAME too", &Options::dim_names),
+      List("input-name", "input_names", "NAME", "name of the next input", &Options::input_names),
+      Commas("input-names", "NAME,NAME,...", "names of the inputs, in order", &Options::input_names),
+      List("output-name", "output_names", "NAME", "name of the next output", &Options::output_names),
+      Commas("output-names", "NAME,NAME,...", "names of the outputs, in order", &Options::output_names),
       Pairs("custom-op", "custom_ops", "ns::op=domain::Op", "ONNX operator for a custom operator", &Options::custom_ops),
       Switch("functions", "functions", "one local function for each module class", &Options::functions),
       Switch("fusions", "fusions", "do not merge patterns into larger ONNX ops", &Options::fusions),

@@ -3,6 +3,10 @@
 namespace pt2onnx {
 
 void AliasDecompositions(Rules<Aten>& r);
+void CoreCreation(Rules<Aten>& r);
+void CoreMath(Rules<Aten>& r);
+void CoreNetwork(Rules<Aten>& r);
+void CoreViews(Rules<Aten>& r);
 void ForeachDecompositions(Rules<Aten>& r);
 void MathDecompositions(Rules<Aten>& r);
 
@@ -16,6 +20,10 @@ Rules<Aten> DecompositionRules() {
 
 Rules<Aten> CoreRules() {
   Rules<Aten> r = DecompositionRules();
+  CoreCreation(r);
+  CoreMath(r);
+  CoreNetwork(r);
+  CoreViews(r);
   return r;
 }
 

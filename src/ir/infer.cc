@@ -262,6 +262,57 @@ Type AsComplex(const In& in) {
   return in.Make(ComplexOf(in.tensor().dtype), shape);
 }
 
+// The size of a dim after a window went over it.
+SymExpr Slid(SymExpr n, SymExpr kernel, SymExpr stride, SymExpr before, SymExpr behind, SymExpr dilation, bool ceil) {
+  const SymExpr room = n + before + behind - dilation * (kernel - 1) - 1;
+  SymExpr out = (ceil ? CeilDiv(room, stride) : FloorDiv(room, stride)) + 1;
+  // A window that would start in the padding behind is left out.
+  if (ceil && out.IsConst() && n.IsConst() && stride.IsConst() && before.IsConst() && ((out - 1) * stride).Const() >= (n + before).Const()) out = out - 1;
+  return out;
+}
+
+Type Convolution(const In& in) {
+  const Type &x = in.tensor(), &w = in.tensor("weight");
+  const Dims stride = in.dims("stride"), padding = in.dims("padding"), dilation = in.dims("dilation"), extra = in.dims("output_padding");
+  const bool transposed = in.truth("transposed");
+  std::vector<SymExpr> shape = {x.shape[0], transposed ? w.shape[1] * in.size("groups") : w.shape[0]};
+  const auto at = [](Dims list, size_t i) { return list[std::min(i, list.size() - 1)]; };
+  for (size_t d = 2; d < x.shape.size(); ++d) {
+    const size_t i = d - 2;
+    const SymExpr p = at(padding, i);
+    shape.push_back(transposed ? (x.shape[d] - 1) * at(stride, i) - 2 * p + at(dilation, i) * (w.shape[d] - 1) + at(extra, i) + 1
+                               : Slid(x.shape[d], w.shape[d], at(stride, i), p, p, at(dilation, i), false));
+  }
+  return in.Make(x.dtype, shape);
+}
+
+Type MaxPool(const In& in) {
+  const Type& x = in.tensor();
+  std::vector<SymExpr> shape = ShapeOf(x);
+  const std::vector<int64_t> kernel = in.ints("kernel_size"), stride = in.ints("stride"), padding = in.ints("padding"), dilation = in.ints("dilation");
+  const size_t lead = shape.size() - kernel.size();
+  for (size_t i = 0; i < kernel.size(); ++i)
+    shape[lead + i] = Slid(shape[lead + i], kernel[i], stride.empty() ? kernel[i] : stride[i], padding[i], padding[i], dilation[i], in.truth("ceil_mode"));
+  return in.Make(x.dtype, shape);
+}
+
+Type AdaptivePool(const In& in) {
+  std::vector<SymExpr> shape = ShapeOf(in.tensor());
+  const Dims size = in.dims("output_size");
+  for (size_t i = 0; i < size.size(); ++i) shape[shape.size() - size.size() + i] = size[i];
+  return in.Make(in.tensor().dtype, shape);
+}
+
+Type Padded(const In& in) {
+  std::vector<SymExpr> shape = ShapeOf(in.tensor());
+  const Dims pad = in.dims(in.op.ArgIndex("pad") >= 0 ? "pad" : "padding");
+  for (size_t i = 0; i < pad.size(); i += 2) {
+    SymExpr& n = shape[shape.size() - 1 - i / 2];
+    n = n + pad[i] + pad[i + 1];
+  }
+  return in.Make(in.tensor().dtype, shape);
+}
+
 DType SumDType(const In& in) {
   const DType d = in.tensor().dtype;
   return in.dtype_or(IsIntegral(d) || d == DType::Bool ? DType::I64 : d);
@@ -274,7 +325,10 @@ struct Row {
 };
 // Ops with one result, sorted by name. Elementwise ones are not here: ir/promotion.cc has their dtypes.
 constexpr Row kRows[] = {
+    {"aten::_adaptive_avg_pool2d", AdaptivePool},
+    {"aten::_adaptive_avg_pool3d", AdaptivePool},
     {"aten::_conj", SameAsSelf},
+    {"aten::_log_softmax", SameAsSelf},
     {"aten::_softmax", SameAsSelf},
     {"aten::abs", [](const In& in) { return in.Make(RealOf(in.tensor().dtype), in.tensor().shape); }},
     {"aten::addmm", Addmm},
@@ -295,15 +349,8 @@ constexpr Row kRows[] = {
     {"aten::clone", SameAsSelf},
     {"aten::complex", [](const In& in) { return Elementwise(in, ComplexOf(in.tensor().dtype)); }},
     {"aten::conj_physical", SameAsSelf},
-    {"aten::constant_pad_nd", [](const In& in) {
-       std::vector<SymExpr> shape = ShapeOf(in.tensor());
-       const Dims pad = in.dims("pad");
-       for (size_t i = 0; i < pad.size(); i += 2) {
-         SymExpr& n = shape[shape.size() - 1 - i / 2];
-         n = n + pad[i] + pad[i + 1];
-       }
-       return in.Make(in.tensor().dtype, shape);
-     }},
+    {"aten::constant_pad_nd", Padded},
+    {"aten::convolution", Convolution},
     {"aten::copy", SameAsSelf},
     {"aten::cumprod", [](const In& in) { return in.Make(SumDType(in), in.tensor().shape); }},
     {"aten::cumsum", [](const In& in) { return in.Make(SumDType(in), in.tensor().shape); }},
@@ -353,6 +400,9 @@ constexpr Row kRows[] = {
     {"aten::rand", Full},
     {"aten::randn", Full},
     {"aten::real", [](const In& in) { return in.Make(RealOf(in.tensor().dtype), in.tensor().shape); }},
+    {"aten::reflection_pad1d", Padded},
+    {"aten::reflection_pad2d", Padded},
+    {"aten::reflection_pad3d", Padded},
     {"aten::relu", SameAsSelf},
     {"aten::repeat", [](const In& in) {
        std::vector<SymExpr> shape(in.dims("repeats").begin(), in.dims("repeats").end());
@@ -360,6 +410,9 @@ constexpr Row kRows[] = {
        for (size_t i = lead; i < shape.size(); ++i) shape[i] = shape[i] * in.tensor().shape[i - lead];
        return in.Make(in.tensor().dtype, shape);
      }},
+    {"aten::replication_pad1d", Padded},
+    {"aten::replication_pad2d", Padded},
+    {"aten::replication_pad3d", Padded},
     {"aten::reshape", Reshape},
     {"aten::resize", Full},
     {"aten::roll", SameAsSelf},
@@ -414,6 +467,37 @@ std::vector<Type> Several(const In& in) {
     const Type& x = in.tensor();
     const Type channels = in.Make(x.dtype == DType::F16 || x.dtype == DType::BF16 ? DType::F32 : x.dtype, std::vector<SymExpr>{x.shape[1]});
     return {in.Like(x), channels, channels, in.Like(in.tensor("running_mean")), in.Like(in.tensor("running_var"))};
+  }
+  if (name == "aten::_native_batch_norm_legit_no_training" || name == "aten::_native_batch_norm_legit.no_stats") {
+    const Type& x = in.tensor();
+    const DType dtype = x.dtype == DType::F16 || x.dtype == DType::BF16 ? DType::F32 : x.dtype;
+    const Type saved = in.Make(dtype, std::vector<SymExpr>{name.ends_with("no_stats") ? x.shape[1] : SymExpr(0)});
+    return {in.Like(x), saved, saved};
+  }
+  if (name == "aten::native_layer_norm") {
+    const Type& x = in.tensor();
+    std::vector<SymExpr> shape = ShapeOf(x);
+    for (size_t i = shape.size() - in.dims("normalized_shape").size(); i < shape.size(); ++i) shape[i] = 1;
+    const Type saved = in.Make(x.dtype == DType::F16 || x.dtype == DType::BF16 ? DType::F32 : x.dtype, shape);
+    return {in.Like(x), saved, saved};
+  }
+  if (name == "aten::native_group_norm") {
+    const Type saved = in.Make(in.tensor().dtype, std::vector<SymExpr>{in.size("N"), in.integer("group")});
+    return {in.Like(in.tensor()), saved, saved};
+  }
+  if (name == "aten::native_dropout") return {in.Like(in.tensor()), in.Make(DType::Bool, in.tensor().shape)};
+  if (name.starts_with("aten::max_pool") && name.ends_with("_with_indices")) {
+    const Type out = MaxPool(in);
+    return {out, in.Make(DType::I64, out.shape)};
+  }
+  if (name == "aten::split_with_sizes") {
+    std::vector<Type> out;
+    for (const SymExpr& n : in.dims("split_sizes")) {
+      std::vector<SymExpr> shape = ShapeOf(in.tensor());
+      shape[Axis(in.integer("dim"), shape.size())] = n;
+      out.push_back(in.Make(in.tensor().dtype, shape));
+    }
+    return out;
   }
   if (name == "aten::var_mean.correction") return {Reduce(in, RealOf(in.tensor().dtype)), Reduce(in, in.tensor().dtype)};
   if (name == "aten::max.dim" || name == "aten::min.dim") return {Reduce(in, in.tensor().dtype), Reduce(in, DType::I64)};

@@ -129,6 +129,10 @@ std::string NameText(std::string_view name) {
   return out;
 }
 
+namespace {
+std::string AliasText(char alias, bool writes) { return alias ? fmt::format("({}{})", alias, writes ? "!" : "") : ""; }
+}  // namespace
+
 std::string SchemaText(const OpSchema& op) {
   std::string out(op.name);
   out += '(';
@@ -142,6 +146,7 @@ std::string SchemaText(const OpSchema& op) {
       starred = true;
     }
     out += kArgTypes[static_cast<size_t>(arg.type)];
+    out += AliasText(arg.alias, arg.writes);
     if (arg.optional) out += '?';
     out += fmt::format(" {}", arg.name);
     if (arg.has_default) out += fmt::format("={}", arg.default_text);
@@ -152,6 +157,7 @@ std::string SchemaText(const OpSchema& op) {
     out += separator;
     separator = ", ";
     out += !result.tensor ? "Scalar" : result.list ? "Tensor[]" : "Tensor";
+    out += AliasText(result.alias, false);
   }
   out += ')';
   return out;

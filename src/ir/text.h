@@ -20,7 +20,7 @@ std::optional<int64_t> MemoryFormatOf(std::string_view word);
 
 bool IsNameChar(char c);
 std::string NameText(std::string_view name);  // quoted where it is no plain word, or could be taken for a number
-std::string SchemaText(const OpSchema& op);   // torch's schema language, without aliases
+std::string SchemaText(const OpSchema& op);   // torch's schema language
 
 void AppendQuoted(std::string& out, std::string_view text);
 void AppendDouble(std::string& out, double x);  // shortest that reads back, always told from an integer: 1., 1e-05, inf

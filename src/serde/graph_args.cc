@@ -353,8 +353,12 @@ const OpSchema* GraphReader::SchemaFromUse(const OpSchema& so_far, std::span<con
     if (index++ >= std::ssize(results)) results.push_back({.list = sole && sole->value.IsArray(), .tensor = tensor});
   }
   if (so_far.id && args.size() == so_far.args.size() && results.size() == so_far.results.size()) return &so_far;
+  // What has no result is called for what it does, and that may be a write to any argument: only a schema (--schema) says that it isn't.
+  const bool writes = results.empty();
+  for (ArgSchema& arg : args) arg.writes = writes, arg.alias = writes ? 'a' : 0;
   OpSchema op{.id = 0, .name = so_far.name, .args = context_.arena.Copy(args), .results = context_.arena.Copy(results)};
   op.traits = kEffect;
+  if (writes) op.kind = OpKind::Inplace;
   return context_.RegisterOp(op);
 }
 

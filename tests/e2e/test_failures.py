@@ -92,6 +92,24 @@ def test_unknown_op(run, tmp_path, demo):
     assert "--schema" in done.err or "--custom-op" in done.err, done.err
 
 
+def test_unknown_op_that_writes(run, tmp_path):
+    @torch.library.custom_op("pt2onnx_test::add_one_", mutates_args=("x",))
+    def add_one_(x: torch.Tensor) -> None:
+        x.add_(1)
+
+    class Module(torch.nn.Module):
+        def forward(self, x):
+            y = x.clone()
+            torch.ops.pt2onnx_test.add_one_(y)
+            return y
+
+    pt2 = tmp_path / "writes.pt2"
+    torch.export.save(torch.export.export(Module(), (torch.ones(3),)), pt2)
+    assert "pt2onnx_test::add_one_" in refuse(run, pt2, tmp_path).err
+    # Whoever says that it does not write is believed.
+    assert run("convert", pt2, "-o", tmp_path / "out.onnx", "--schema", "pt2onnx_test::add_one_(Tensor x) -> ()").code == 0
+
+
 def test_check_lists_what_has_no_form(run, tmp_path, demo):
     done = run("check", unknown_op(demo, tmp_path))
     assert done.code == 1 and "mylib::conv9d" in done.out and len(done.errors) == 1

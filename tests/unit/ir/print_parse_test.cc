@@ -167,6 +167,21 @@ TEST(PrintParse, CustomOps) {
       "}\n");
 }
 
+TEST(PrintParse, CustomOpsThatWrite) {
+  const std::string text =
+      "op my::f(Tensor(a!) x, Any(b!)? k=None) -> (Tensor(a), Tensor[])\n"
+      "\n"
+      "graph(%x: f32[2]) {\n"
+      "  %a: f32[2], %b: f32[2] = my::f(%x)\n"
+      "  return %a\n"
+      "}\n";
+  RoundTrip(text);
+  Context context;
+  const Result<Graph*> graph = Parse(context, text);
+  ASSERT_TRUE(graph) << graph.error().message;
+  EXPECT_TRUE((*graph)->nodes[0]->op->Writes());
+}
+
 TEST(PrintParse, OneNodeForMessages) {
   Context context;
   Result<Graph*> graph = Parse(context, "graph(%x: f32[s0, 256]) { %r: c64[s0, 129] = aten::_fft_r2c(%x, [1], 0, true) return %r }");

@@ -209,6 +209,12 @@ TEST(ReadProgram, SchemaOfAnUnknownOpGrowsWithItsUses) {
   EXPECT_EQ(Print(other, **parsed), text);
 }
 
+TEST(ReadProgram, AnUnknownOpWithoutResultMayWrite) {
+  JsonGraph graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))});
+  graph.nodes.push_back(NodeJson("torch.ops.my.g.default", {Named("x", Tensor("y")), Named("k", R"({"as_int": 2})")}, {}));
+  EXPECT_THAT(Text(graph), StartsWith("op my::g(Any(a!)? x=None, Any(a!)? k=None) -> ()\n"));
+}
+
 TEST(ReadProgram, GivenSchemasAreTakenFirst) {
   Context context;
   Result<OpSchema> schema = ParseSchema("my::f(Tensor(a!) x, int[2] k=1) -> Tensor", context);

@@ -21,7 +21,8 @@ const OpSchema* Context::FindOp(std::string_view name) const {
 }
 
 const OpSchema* Context::RegisterOp(OpSchema schema) {
-  schema.id = kFirstCustomId + static_cast<uint32_t>(custom_.size());
+  const auto known = custom_.find(schema.name);  // a schema that grows with its uses stays one op
+  schema.id = known == custom_.end() ? kFirstCustomId + static_cast<uint32_t>(custom_.size()) : known->second->id;
   const OpSchema* op = arena.New<OpSchema>(schema);
   custom_[op->name] = op;
   return op;

@@ -209,6 +209,19 @@ TEST(ReadProgram, SchemaOfAnUnknownOpGrowsWithItsUses) {
   EXPECT_EQ(Print(other, **parsed), text);
 }
 
+TEST(ReadProgram, UnknownOpsHaveIdsOfTheirOwn) {
+  JsonGraph graph = OneNode("torch.ops.my.f.default", {Named("x", Tensor("x"))});
+  graph.nodes.push_back(NodeJson("torch.ops.my.f.default", {Named("x", Tensor("y")), Named("k", R"({"as_int": 2})")}, {Tensor("z")}));
+  graph.nodes.push_back(NodeJson("torch.ops.my.g.default", {Named("x", Tensor("z"))}, {Tensor("w")}));
+  for (const char* name : {"z", "w"}) graph.tensors.push_back(Meta(name, {"1"}));
+  Context context;
+  Result<Program> program = ReadJson(context, JsonProgram{.graph = graph}.Json());
+  ASSERT_TRUE(program) << program.error().message;
+  const std::vector<Node*>& nodes = program->graph->nodes;
+  EXPECT_EQ(nodes[0]->op->id, nodes[1]->op->id);
+  EXPECT_NE(nodes[1]->op->id, nodes[2]->op->id);
+}
+
 TEST(ReadProgram, AnUnknownOpWithoutResultMayWrite) {
   JsonGraph graph = OneNode("torch.ops.aten.relu.default", {Named("self", Tensor("x"))});
   graph.nodes.push_back(NodeJson("torch.ops.my.g.default", {Named("x", Tensor("y")), Named("k", R"({"as_int": 2})")}, {}));

@@ -12,6 +12,7 @@
 #include "passes/mode.h"
 #include "passes/promote.h"
 #include "passes/replace_inplace.h"
+#include "passes/unvmap.h"
 
 namespace pt2onnx {
 namespace {
@@ -29,7 +30,7 @@ Graph* RunPasses(Context& context, const Program& program, Until until, const Op
   const bool file = until == Until::FunctionalFile || until == Until::CoreFile, core = until == Until::CoreFile;
   const Rules<Aten> decompositions = core ? CoreRules() : DecompositionRules();
   const Rules<Onnx> lowerings = LoweringRules();
-  std::vector<Pass> passes = {Make<Mode>(options.mode), Make<Functionalize>()};
+  std::vector<Pass> passes = {Make<Mode>(options.mode), Make<Unvmap>(), Make<Functionalize>()};
   if (until != Until::Functional && until != Until::FunctionalFile) passes.insert(passes.end(), {Make<Decompose>(decompositions), Make<ReplaceInplace>()});
   if (file) passes.push_back(Make<EagerForm>(core));
   if (until == Until::Onnx) passes.push_back(Make<PromoteTypes>());

@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "decomp/rules.h"
+#include "fuse/fuse.h"
 #include "lower/rules.h"
 #include "passes/decompose.h"
 #include "passes/eager_form.h"
@@ -40,12 +41,16 @@ Graph* RunPasses(Context& context, const Program& program, Until until, const Op
     return std::make_unique<GraphSink>(context, graph);
   };
   Graph* result = context.NewGraph();
+  const auto finish = [&] {
+    if (until == Until::Onnx) Fuse(context, *result, options.fusions, options.bfloat16_as_float32);
+    return result;
+  };
   if (!options.separate_passes) {
     std::vector<std::unique_ptr<Sink>> sinks;
     sinks.push_back(end(*result));
     for (size_t i = passes.size(); i-- > 0;) sinks.push_back(passes[i](*sinks.back()));
     Replay(*program.graph, *sinks.back());
-    return result;
+    return finish();
   }
   const Graph* from = program.graph;
   for (const Pass& pass : passes) {
@@ -55,7 +60,7 @@ Graph* RunPasses(Context& context, const Program& program, Until until, const Op
     from = to;
   }
   Replay(*from, *end(*result));
-  return result;
+  return finish();
 }
 
 }  // namespace pt2onnx

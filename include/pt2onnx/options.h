@@ -32,7 +32,7 @@ struct Options {
   std::vector<std::string> input_names;          // by position; empty: as in the program
   std::vector<std::string> output_names;
   bool functions = false;  // one local function for each module class
-  bool fusions = true;
+  std::vector<std::string> fusions = {"all"};    // which groups of operators become one: names of docs/fusion.md, "all" or "none"
 
   // The program.
   Mode mode = Mode::kPreserve;

@@ -20,6 +20,9 @@ namespace pt2onnx {
 // 0.1.0
 std::string_view Version();
 
+// What Options::fusions may name.
+std::vector<std::string> FusionNames();
+
 // Writes an ONNX model.
 Report Convert(const std::string& path, const std::string& out_path, const Options& options = {});
 

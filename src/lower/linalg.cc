@@ -39,9 +39,15 @@ Val Chain(Onnx& b, const Vals& list) {
   return y;
 }
 
-// x @ weight.T + bias over the last dim of x.
+// x @ weight.T + bias over the last dim of x. With a bias as one Gemm over the rows of x: it reads the weight as it is stored, and what is
+// reshaped before and behind it folds. Without a bias the reshapes would be all that is gained.
 Val Linear(Onnx& b, Val x, Val weight, const OptVal& bias) {
-  if (IsFloat(x.dtype()) && x.rank() == 2 && weight.rank() == 2) return b.Gemm(x, weight, bias, {.transB = 1});
+  if (IsFloat(x.dtype()) && weight.rank() == 2 && (x.rank() == 2 || (x.rank() > 2 && bias))) {
+    const Dims lead = x.shape().first(static_cast<size_t>(x.rank() - 1));
+    const Val rows = x.rank() == 2 ? x : b.Reshape(x, {Product(lead), weight.dim(1)});
+    const Val y = b.Gemm(rows, weight, bias, {.transB = 1});
+    return x.rank() == 2 ? y : b.Reshape(y, Joined(lead, std::vector<SymExpr>{weight.dim(0)}));
+  }
   const Val y = b.MatMul(x, weight.rank() == 2 ? b.Transpose(weight, {1, 0}) : weight);
   return bias ? y + *bias : y;
 }

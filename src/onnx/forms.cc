@@ -83,6 +83,8 @@ Val Onnx::Reshape(Val x, DimVec shape) {
   // is left. -1 not beside zeros, where it would be ambiguous.
   const auto symbolic = std::count_if(shape.begin(), shape.end(), [](const SymExpr& e) { return !e.IsConst(); });
   if (symbolic < 2) x = Wrap(origins.back());
+  else if (IsMadeBy(x.value, {"onnx::Reshape"}) && origins.size() > 1 && !IsMadeBy(std::get<Value*>(x.value->def->args[1]), {"onnx::Constant"}))
+    x = Wrap(origins[1]);  // its shape is computed too: no dim of it is kept
   const auto kept = [&](size_t i) { return i < static_cast<size_t>(x.rank()) && shape[i] == x.shape()[i]; };
   int64_t open = 0;
   bool positive = true;

@@ -1,10 +1,13 @@
 #include "tool/arguments.h"
 
+#include <algorithm>
 #include <charconv>
 #include <iterator>
 #include <utility>
 
 #include <fmt/core.h>
+
+#include "pt2onnx/pt2onnx.h"
 
 namespace pt2onnx::tool {
 namespace {
@@ -70,6 +73,12 @@ OptionSpec Pairs(std::string_view name, std::string_view keyword, std::string_vi
     return is_new ? "" : fmt::format("gives {} twice", text.substr(0, equal));
   };
   return {.name = name, .keyword = keyword, .kind = OptionSpec::Kind::kMany, .value = value, .help = help, .set = set};
+}
+
+std::string Joined(const std::vector<std::string>& words) {
+  std::string out;
+  for (const std::string& word : words) out += (out.empty() ? "" : ", ") + word;
+  return out;
 }
 
 }  // namespace
@@ -143,7 +152,23 @@ OptionSpecs ModelOptions() {
       Commas("output-names", "NAME,NAME,...", "names of the outputs, in order", &Options::output_names),
       Pairs("custom-op", "custom_ops", "ns::op=domain::Op", "ONNX operator for a custom operator", &Options::custom_ops),
       Switch("functions", "functions", "one local function for each module class", &Options::functions),
-      Switch("fusions", "fusions", "do not merge patterns into larger ONNX ops", &Options::fusions),
+      {.name = "fuse",
+       .keyword = "fuse",
+       .value = "none|all|NAME,...",
+       .help = "which groups of operators become one: names of docs/fusion.md (all)",
+       .set = [](Arguments& arguments, const std::string& text) -> std::string {
+         arguments.options.fusions.clear();
+         for (size_t at = 0; at <= text.size();) {
+           const size_t comma = std::min(text.find(',', at), text.size());
+           const std::string word = text.substr(at, comma - at);
+           const std::vector<std::string> names = FusionNames();
+           if (word != "all" && word != "none" && std::find(names.begin(), names.end(), word) == names.end())
+             return fmt::format("must be none, all or some of {}", Joined(names));
+           arguments.options.fusions.push_back(word);
+           at = comma + 1;
+         }
+         return "";
+       }},
       Number("seed", "seed", "seed of random ops in the model (0)", &Options::seed, 0, INT64_MAX),
   };
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""bench.py PT2ONNX [NAME...]: measures the program against its bounds; ends with 1 if one is missed. NAME: start, layers, gpt2 (all).
+"""bench.py PT2ONNX [NAME...]: measures the program against its bounds; ends with 1 if one is missed. NAME: start, layers, gpt2 (all of these), models.
 
 Instructions (valgrind --tool=callgrind) do not depend on what else the machine does; times are medians.
 """
@@ -102,10 +102,18 @@ def gpt2(converter, folder):
     bound("with weights beside, private memory", peak_heap(always), 64, "MB")
 
 
+def models(converter, folder):
+    """Models of usual width in ONNX Runtime, against those of torch.onnx.export (tests/bench/models.py)."""
+    import models as measured
+    if not measured.main([str(converter)]):
+        MISSED.append("models")
+
+
 def main():
-    benchmarks = {function.__name__: function for function in (start, layers, gpt2)}
+    usual = ("start", "layers", "gpt2")
+    benchmarks = {function.__name__: function for function in (start, layers, gpt2, models)}
     converter = pathlib.Path(sys.argv[1]).resolve()
-    for name in sys.argv[2:] or benchmarks:
+    for name in sys.argv[2:] or usual:
         print(f"{name}: {benchmarks[name].__doc__}", flush=True)
         folder = pathlib.Path(tempfile.mkdtemp(prefix="bench-"))
         try:

@@ -5,6 +5,7 @@ import pathlib
 import re
 import zipfile
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -117,7 +118,85 @@ class Gpt2(nn.Module):
         return self.head(self.ln_f(x))
 
 
+def save(model, inputs, path, dynamic_shapes):
+    """The program, and beside it what it is called with."""
+    with torch.no_grad():
+        torch.export.save(torch.export.export(model.eval(), inputs, dynamic_shapes=dynamic_shapes), path)
+    np.savez(path.with_name("call.0.npz"), **{f"in{i}": value.numpy() for i, value in enumerate(inputs)})
+
+
 def gpt2(path: pathlib.Path) -> None:
-    model = Gpt2().eval()
     shapes = {"ids": {0: torch.export.Dim("batch"), 1: torch.export.Dim("length", max=1024)}}
-    torch.export.save(torch.export.export(model, (torch.zeros(2, 16, dtype=torch.int64),), dynamic_shapes=shapes), path)
+    save(Gpt2(), (torch.arange(64).reshape(2, 32),), path, shapes)
+
+
+class VitBlock(nn.Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.heads = heads
+        self.norm1, self.norm2 = nn.LayerNorm(width), nn.LayerNorm(width)
+        self.qkv, self.projection = nn.Linear(width, 3 * width), nn.Linear(width, width)
+        self.up, self.down = nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x):
+        batch, length, width = x.shape
+        q, k, v = self.qkv(self.norm1(x)).reshape(batch, length, 3, self.heads, width // self.heads).permute(2, 0, 3, 1, 4).unbind(0)
+        y = nn.functional.scaled_dot_product_attention(q, k, v)
+        x = x + self.projection(y.transpose(1, 2).reshape(batch, length, width))
+        return x + self.down(nn.functional.gelu(self.up(self.norm2(x))))
+
+
+class Vit(nn.Module):
+    """The small vision transformer: 12 layers, 384 wide, patches of 16 pixels."""
+
+    def __init__(self, layers=12, width=384, heads=6, patch=16, image=224, classes=1000):
+        super().__init__()
+        self.patches = nn.Conv2d(3, width, patch, patch)
+        self.token = nn.Parameter(torch.zeros(1, 1, width))
+        self.positions = nn.Parameter(torch.randn(1, (image // patch) ** 2 + 1, width) * 0.02)
+        self.blocks = nn.ModuleList(VitBlock(width, heads) for _ in range(layers))
+        self.norm, self.head = nn.LayerNorm(width), nn.Linear(width, classes)
+
+    def forward(self, image):
+        x = self.patches(image).flatten(2).transpose(1, 2)
+        x = torch.cat([self.token.expand(x.shape[0], -1, -1), x], 1) + self.positions
+        for block in self.blocks:
+            x = block(x)
+        return self.head(self.norm(x)[:, 0])
+
+
+def vit(path: pathlib.Path) -> None:
+    save(Vit(), (torch.randn(2, 3, 224, 224),), path, {"image": {0: torch.export.Dim("batch")}})
+
+
+class Bottleneck(nn.Module):
+    def __init__(self, width, inner, stride):
+        super().__init__()
+        def layer(a, b, size, step):
+            return nn.Sequential(nn.Conv2d(a, b, size, step, size // 2, bias=False), nn.BatchNorm2d(b))
+        self.layers = nn.Sequential(layer(width, inner, 1, 1), nn.ReLU(), layer(inner, inner, 3, stride), nn.ReLU(), layer(inner, 4 * inner, 1, 1))
+        self.shortcut = nn.Identity() if width == 4 * inner else layer(width, 4 * inner, 1, stride)
+
+    def forward(self, x):
+        return torch.relu(self.layers(x) + self.shortcut(x))
+
+
+class Resnet(nn.Module):
+    """The residual network of 50 layers."""
+
+    def __init__(self, depths=(3, 4, 6, 3), classes=1000):
+        super().__init__()
+        self.stem = nn.Sequential(nn.Conv2d(3, 64, 7, 2, 3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1))
+        blocks, width = [], 64
+        for stage, depth in enumerate(depths):
+            for i in range(depth):
+                blocks.append(Bottleneck(width, 64 << stage, 2 if stage and i == 0 else 1))
+                width = 256 << stage
+        self.blocks, self.head = nn.Sequential(*blocks), nn.Linear(width, classes)
+
+    def forward(self, image):
+        return self.head(nn.functional.adaptive_avg_pool2d(self.blocks(self.stem(image)), 1).flatten(1))
+
+
+def resnet(path: pathlib.Path) -> None:
+    save(Resnet(), (torch.randn(2, 3, 224, 224),), path, {"image": {0: torch.export.Dim("batch")}})

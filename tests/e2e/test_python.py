@@ -6,7 +6,7 @@ import torch
 
 
 def test_convert(demo, tmp_path):
-    report = pt2onnx.convert(demo, tmp_path / "demo.onnx", opset=21, fusions=False, dim_names={"s77": "n"}, input_names=["picture"])
+    report = pt2onnx.convert(demo, tmp_path / "demo.onnx", opset=21, fuse="none", dim_names={"s77": "n"}, input_names=["picture"])
     assert report.exit_code == 0 and report.timings
     model = onnx.load(tmp_path / "demo.onnx")
     assert model.opset_import[0].version == 21 and model.graph.input[0].name == "picture"
@@ -25,7 +25,7 @@ def test_bad_file_raises(tmp_path):
     assert not (tmp_path / "bad.onnx").exists()
 
 
-@pytest.mark.parametrize("options, kind", [({"opsets": 20}, TypeError), ({"opset": True}, TypeError), ({"fusions": "yes"}, TypeError),
+@pytest.mark.parametrize("options, kind", [({"opsets": 20}, TypeError), ({"opset": True}, TypeError), ({"verbose": "yes"}, TypeError),
                                            ({"opset": 99}, ValueError), ({"mode": "test"}, ValueError), ({"dim_names": ["s77"]}, ValueError)])
 def test_wrong_options(demo, tmp_path, options, kind):
     with pytest.raises(kind, match=next(iter(options))):

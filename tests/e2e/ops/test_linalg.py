@@ -74,6 +74,7 @@ def test_few_nodes(check_program):
     def nodes(function, *args):
         return check_program(Many([function]), args).op_types
     assert nodes(lambda x, w, b: F.linear(x, w, b), A, rand(5, 4), rand(5)) == ["Gemm"]
-    assert nodes(lambda x, w, b: F.linear(x, w, b), BATCH, rand(5, 4), rand(5)) == ["Transpose", "MatMul", "Add"]
+    assert nodes(lambda x, w, b: F.linear(x, w, b), BATCH, rand(5, 4), rand(5)) == ["Reshape", "Gemm", "Reshape"]
+    assert nodes(lambda x, w: F.linear(x, w), BATCH, rand(5, 4)) == ["Transpose", "MatMul"]
     assert nodes(lambda x, y, c: torch.addmm(c, x, y, alpha=2), A, B, rand(5)) == ["Gemm"]
     assert nodes(lambda x, y: torch.einsum("...ij,jk->...ik", x, y), BATCH, B) == ["Einsum"]

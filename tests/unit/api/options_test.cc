@@ -11,7 +11,7 @@ TEST(Options, DefaultsAreTheDocumentedOnes) {
   EXPECT_EQ(options.mode, Options::Mode::kPreserve);
   EXPECT_EQ(options.state, Options::State::kOptional);
   EXPECT_EQ(options.external_data, Options::ExternalData::kAuto);
-  EXPECT_TRUE(options.fusions);
+  EXPECT_EQ(options.fusions, std::vector<std::string>{"all"});
 }
 
 }  // namespace

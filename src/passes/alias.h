@@ -1,17 +1,19 @@
 // The data of Functionalize: memory, the geometries in which the program sees it, and the tensors that have them.
 #pragma once
 
+#include <map>
+
 #include "ir/context.h"
 
 namespace pt2onnx {
 
 struct Alias;
+inline constexpr uint32_t kStale = UINT32_MAX;
 
-// One memory. The truth is the root's value, except where a write through `dirty` has not been carried up yet.
+// One memory. The truth is the root's value, except where writes below it have not been carried up yet.
 struct Storage {
   Alias* root = nullptr;
   uint32_t version = 0;          // counts writes
-  Alias* dirty = nullptr;        // its value is newer than its ancestors'; null: the root is current
   std::string_view name;         // the input that holds it; empty: a temporary
   int number = -1;               // state that shares memory has one number
   bool doubted = false;          // Functionalize::doubts_ has it
@@ -33,6 +35,12 @@ struct ViewGroup {
   std::span<const Type> types;
 };
 
+// Views of one parent that hold writes which it lacks. Several do only if they are intervals of one dim that don't meet.
+struct Below {
+  int64_t dim = -1;                  // of the parent; -1: one view, of whatever kind
+  std::map<int64_t, Alias*> views;   // by where they begin
+};
+
 struct Alias {
   Storage* own_storage = nullptr;
   Alias* parent = nullptr;       // null: the root
@@ -41,19 +49,23 @@ struct Alias {
   Type type;                     // shape, dtype, strides and offset in the storage
   std::string_view name;
   LocId loc = 0;
-  Value* value = nullptr;        // downstream
-  uint32_t stamp = 0;            // version at which `value` was current; kStale: never
-  Value* old = nullptr;          // on the dirty path: the value before the writes that were not carried up
+  Value* value = nullptr;        // downstream; right besides what is pending below
+  uint32_t stamp = 0;            // version at which that was last known to hold; kStale: never
+  uint32_t epoch = 0;            // of the value: each has another number
+  uint32_t from = kStale;        // epoch of the parent's value that it follows from
+  Below* below = nullptr;        // owned by Functionalize; may be empty
+  bool pending = false;          // stands in the parent's `below`: the value is newer than the parent's
+  Value* old = nullptr;          // while pending: the value before
   bool overlapping = false;      // two of its elements may be one: a write is carried up at once
   bool filled = false;           // the pending write gave all its elements one value
 
+  bool settled() const { return !below || below->views.empty(); }
   Storage* storage() const {
     Storage* s = own_storage;
     while (s->joined) s = s->joined;
     return s;
   }
 };
-inline constexpr uint32_t kStale = UINT32_MAX;
 
 // Of two aliases of one storage.
 Alias* CommonAncestor(Alias* a, Alias* b);

@@ -95,13 +95,19 @@ Value* Functionalize::Replay(Alias* alias, Value* parent) {
   return down_.Emit({alias->step.op, args, {&type, 1}, alias->loc, {&alias->name, 1}})[0];
 }
 
-// The value of a stale view, from its parent's current one. Siblings of a split or unbind come along.
+// Which value it is, is told by number: what lies below may give one value for two.
+void Functionalize::SetValue(Alias* alias, Value* value) {
+  alias->value = value;
+  alias->epoch = ++epochs_;
+}
+
+// The value of a stale view, from its parent's. Siblings of a split or unbind come along.
 void Functionalize::Regenerate(Alias* alias) {
-  Value* parent = Read(alias->parent);
-  const uint32_t now = alias->storage()->version;
+  Value* parent = alias->parent->value;
+  const uint32_t from = alias->parent->epoch;
   const auto set = [&](Alias* a, Value* value) {
-    a->value = value;
-    a->stamp = now;
+    SetValue(a, value);
+    a->from = from;
   };
   if (!alias->group) return set(alias, Replay(alias, parent));
   const ViewGroup& group = *alias->group;
@@ -115,57 +121,130 @@ void Functionalize::Regenerate(Alias* alias) {
   }
   const Results values = down_.Emit({group.op, args, types, alias->loc, names});
   for (size_t i = 0; i < values.size(); ++i)
-    if (Alias* member = group.members[i]; member && member->stamp != now) set(member, values[i]);
+    if (Alias* member = group.members[i]; member && !member->pending && member->from != from) set(member, values[i]);
+}
+
+namespace {
+
+// Whether no write that is pending below `parent` can reach this view of it.
+bool Apart(const Alias& parent, const Alias& view) {
+  if (parent.settled()) return true;
+  const std::optional<Interval> own = IntervalOf(view);
+  if (!own || own->dim != parent.below->dim) return false;
+  const auto next = parent.below->views.lower_bound(own->begin);
+  if (next != parent.below->views.end() && next->first < own->end) return false;
+  return next == parent.below->views.begin() || IntervalOf(*std::prev(next)->second)->end <= own->begin;
+}
+
+// The nearest that shows each element once: what is written below an overlapping view must get there, since other copies change too.
+Alias* Plain(Alias* alias) {
+  while (alias->overlapping) alias = alias->parent;
+  return alias;
+}
+
+}  // namespace
+
+// Makes a view's value right, besides what is pending below it: from the nearest current ancestor down, each view follows from its parent's
+// value unless it holds newer writes itself. What is pending beside the path is carried up first, if it may meet it.
+void Functionalize::MakeCurrent(Alias* alias) {
+  const uint32_t now = alias->storage()->version;
+  for (bool again = true; again;) {
+    again = false;
+    std::vector<Alias*> path;
+    for (Alias* a = alias; a->stamp != now && a->parent; a = a->parent) path.push_back(a);
+    while (!path.empty() && !again) {
+      Alias* view = path.back();
+      path.pop_back();
+      if (!view->pending && !Apart(*view->parent, *view)) {
+        Settle(Plain(view->parent));
+        again = true;
+        break;
+      }
+      if (!view->pending && view->from != view->parent->epoch) Regenerate(view);
+      view->stamp = now;
+    }
+  }
 }
 
 Value* Functionalize::Read(Alias* alias) {
-  Storage* storage = alias->storage();
-  if (alias->stamp == storage->version) return alias->value;
-  if (storage->dirty) {
-    Alias* common = CommonAncestor(storage->dirty, alias);
-    while (common->overlapping) common = common->parent;  // it may disagree with itself: one copy is written, the others are not
-    CarryUp(storage, common);
-    if (alias->stamp == storage->version) return alias->value;
+  MakeCurrent(alias);
+  if (!alias->settled()) {
+    Settle(Plain(alias));
+    if (alias->overlapping) MakeCurrent(alias);
   }
-  Regenerate(alias);
   return alias->value;
 }
 
-// Carries the dirty alias's value up to `target`, an ancestor of it or itself.
-void Functionalize::CarryUp(Storage* storage, Alias* target) {
-  Alias* alias = storage->dirty;
-  while (alias != target) {
-    Alias* parent = alias->parent;
-    Value* before = parent->value;
-    const Val value = Invert(aten_, *alias, aten_.Wrap(before), aten_.Wrap(alias->value), aten_.Wrap(alias->old));
-    if (!parent->old) parent->old = before;
-    parent->value = value.value;
-    parent->stamp = storage->version;
-    parent->filled = false;
-    alias->old = nullptr;
-    if (alias->overlapping) alias->stamp = kStale;
-    alias = parent;
+// Carries up all that is pending below, innermost first.
+void Functionalize::Settle(Alias* alias) {
+  std::vector<Alias*> order = {alias};
+  for (size_t i = 0; i < order.size(); ++i)
+    if (!order[i]->settled())
+      for (const auto& [begin, view] : order[i]->below->views) order.push_back(view);
+  for (size_t i = order.size(); i-- > 0;)
+    if (!order[i]->settled()) CarryUp(order[i]);
+}
+
+// One value for all that is pending below: views that lie side by side are put together at once.
+void Functionalize::CarryUp(Alias* parent) {
+  Value* before = parent->value;
+  const Alias* only = parent->below->views.begin()->second;
+  const bool alone = parent->below->views.size() == 1;
+  SetValue(parent, alone ? Invert(aten_, *only, aten_.Wrap(before), aten_.Wrap(only->value), aten_.Wrap(only->old)).value : Gathered(*parent));
+  if (parent->parent && !parent->old) parent->old = before;
+  parent->filled = false;
+  parent->stamp = parent->storage()->version;
+  for (const auto& [begin, view] : parent->below->views) {
+    view->pending = false;
+    view->old = nullptr;
+    view->from = view->overlapping ? kStale : parent->epoch;
+    if (view->overlapping) view->stamp = kStale;
   }
-  storage->dirty = alias == storage->root ? nullptr : alias;
-  if (!storage->dirty) alias->old = nullptr;
+  parent->below->views.clear();
+}
+
+// x[0:2] = a, x[3] = b    ->    x' = cat(a, x[2:3], b[None], x[4:])
+Value* Functionalize::Gathered(const Alias& parent) {
+  const int64_t dim = parent.below->dim;
+  const SymExpr size = parent.type.shape[static_cast<size_t>(dim)];
+  const Val base = aten_.Wrap(parent.value);
+  std::vector<Value*> pieces;
+  int64_t at = 0;
+  const auto keep = [&](int64_t end) {  // what lies up to `end` stays as it is
+    if (at < end) pieces.push_back(aten_(aten::slice_Tensor{.self = base, .dim = dim, .start = SymExpr(at), .end = SymExpr(end)}).value);
+  };
+  for (const auto& [begin, view] : parent.below->views) {
+    const Interval own = *IntervalOf(*view);
+    keep(begin);
+    pieces.push_back(own.drops_dim ? aten_(aten::unsqueeze{.self = aten_.Wrap(view->value), .dim = dim}).value : view->value);
+    at = own.end;
+  }
+  if (!size.IsConst() || at < size.Const()) keep(INT64_MAX);
+  const std::vector<Arg> args = {ValueList(context_.arena.Copy(pieces)), dim};
+  Type type = parent.type;
+  type.strides = {};
+  type.offset = 0;
+  return down_.Emit({FindOpInTable("aten::cat"), args, {&type, 1}, parent.below->views.rbegin()->second->loc})[0];
 }
 
 void Functionalize::Write(Alias* alias, Value* value, bool fill) {
   Storage* storage = alias->storage();
-  Value* old = Read(alias);  // makes the path to the root current, besides what is dirty
-  const bool first = !alias->old;
-  ++storage->version;
-  if (first) alias->old = old;
+  Value* before = Read(alias);  // so that its ancestors are right, besides what is pending
+  const uint32_t now = ++storage->version;
+  if (alias->parent && !alias->old) alias->old = before;
+  SetValue(alias, value);
   alias->filled = fill;
-  alias->value = value;
-  alias->stamp = storage->version;
-  if (alias == storage->root) {
-    storage->dirty = nullptr;
-    alias->old = nullptr;
-    return;
+  alias->stamp = now;
+  for (Alias* a = alias; a->parent && !a->pending; a = a->parent) {
+    a->pending = true;
+    a->stamp = now;
+    Alias* parent = a->parent;
+    if (!parent->below) parent->below = &belows_.emplace_back();
+    const std::optional<Interval> interval = IntervalOf(*a);
+    parent->below->dim = interval ? interval->dim : -1;
+    parent->below->views.emplace(interval ? interval->begin : 0, a);
   }
-  storage->dirty = alias;
-  if (alias->overlapping) CarryUp(storage, storage->root);  // its other copies changed too
+  if (alias->overlapping) Settle(Plain(alias));  // its other copies changed too
 }
 
 // State under several names, of memory that is written: the other names are views of the widest one, which covers the memory.

@@ -10,8 +10,9 @@
 // another name costs nothing, and every read sees all earlier writes, whatever views lie between. docs/functionalize.md has the algorithm.
 #pragma once
 
-#include <memory>
+#include <deque>
 #include <map>
+#include <memory>
 #include <vector>
 
 #include "passes/alias.h"
@@ -49,9 +50,13 @@ class Functionalize : public Sink {
   // The algorithm (docs/functionalize.md).
   Value* Read(Alias* alias);
   void Write(Alias* alias, Value* value, bool fill);
-  void CarryUp(Storage* storage, Alias* target);
-  Value* Replay(Alias* alias, Value* parent);
+  void SetValue(Alias* alias, Value* value);
+  void MakeCurrent(Alias* alias);
   void Regenerate(Alias* alias);
+  Value* Replay(Alias* alias, Value* parent);
+  void Settle(Alias* alias);
+  void CarryUp(Alias* parent);
+  Value* Gathered(const Alias& parent);
   void JoinShared();
   void Join(const std::vector<size_t>& names);
   Value* ReadHandle(Value* handle);
@@ -104,6 +109,8 @@ class Functionalize : public Sink {
   std::vector<TensorObject*> tensors_;   // by handle id - first_
   std::vector<State> state_;
   std::vector<Doubt> doubts_;
+  std::deque<Below> belows_;
+  uint32_t epochs_ = 0;
   std::map<int, std::vector<size_t>> shared_;  // storage number -> positions in state_
 };
 

@@ -10,6 +10,7 @@
 #include <set>
 
 #include "passes/functionalize.h"
+#include "passes/geometry.h"
 #include "rewrite/call_args.h"
 
 namespace pt2onnx {
@@ -32,6 +33,17 @@ const Control* ControlOf(const OpSchema& op) {
 
 constexpr std::string_view kHelp = "write it out of place in the sub-graph and return the new value";
 
+// Whether a body looks at memory beside what a tensor shows.
+bool AsksForMemory(std::span<const Arg> args) {
+  for (const Arg& arg : args) {
+    Graph* const* body = std::get_if<Graph*>(&arg);
+    if (!body) continue;
+    for (const Node* node : (*body)->nodes)
+      if (node->op->view == ViewClass::AsStrided || node->op->Has(kInplaceView) || AsksForMemory(node->args)) return true;
+  }
+  return false;
+}
+
 Type Plain(Type type) {
   type.strides = {};
   type.offset = 0;
@@ -48,6 +60,7 @@ struct Functionalize::Operand {
   Alias* alias;              // null: a number
   size_t same;               // the first position with this very geometry; its own otherwise
   size_t cover = SIZE_MAX;   // the position that it is derived from
+  bool whole = false;        // a body may ask for elements of its memory that it does not show (as_strided)
   bool written = false;      // by a body, also through others that are the same or derived from it
 };
 
@@ -131,18 +144,18 @@ std::vector<Functionalize::Body> Functionalize::RunBodies(const Call& call, cons
   return bodies;
 }
 
-// Written operands that share memory, or that show an element twice, are derived from what covers them.
+// Written operands that share memory, or that show an element twice, are derived from what covers them; so is one whose memory a body asks for.
 bool Functionalize::ShareMemory(std::vector<Operand>& operands) {
   bool any = false;
   std::set<Storage*> done;
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (!operands[i].written || !done.insert(operands[i].alias->storage()).second) continue;
+    if ((!operands[i].written && !operands[i].whole) || !done.insert(operands[i].alias->storage()).second) continue;
     std::vector<size_t> group;
     Alias* cover = operands[i].alias;
     for (size_t k = 0; k < operands.size(); ++k) {
       if (!operands[k].alias || operands[k].alias->storage() != operands[i].alias->storage()) continue;
       group.push_back(k);
-      cover = CommonAncestor(cover, operands[k].alias);
+      cover = CommonAncestor(cover, operands[k].whole ? cover->storage()->root : operands[k].alias);
     }
     while (cover->overlapping) cover = cover->parent;
     if (std::all_of(group.begin(), group.end(), [&](size_t k) { return operands[k].alias == cover; })) continue;
@@ -151,7 +164,7 @@ bool Functionalize::ShareMemory(std::vector<Operand>& operands) {
       if (operands[k].alias == cover && operands[k].role == Role::Captured) at = std::min(at, k);
     if (at == operands.size()) operands.push_back({Role::Captured, nullptr, nullptr, cover, at});
     for (size_t k : group)
-      if (operands[k].alias != cover) operands[k].cover = at, any = true;
+      if (operands[k].alias != cover && operands[k].role == Role::Captured && operands[k].cover == SIZE_MAX) operands[k].cover = at, any = true;
   }
   return any;
 }
@@ -331,6 +344,8 @@ Results Functionalize::EmitControlFlow(const Call& call) {
   for (const Arg& arg : call.args)
     if (Graph* const* graph = std::get_if<Graph*>(&arg); graph && (*graph)->inputs.size() != flow.operands.size())
       return RefuseCall(call, "E0204", "a sub-graph takes another number of operands than its call gives", "the file is damaged: save the program again");
+  for (Operand& operand : flow.operands) operand.whole = operand.alias && !MemoryOrder(operand.alias->type) && AsksForMemory(call.args);
+  ShareMemory(flow.operands);
   flow.bodies = RunBodies(call, flow.operands);
   std::vector<Alias*> targets;  // what the caller sees change
   if (flow.MarkWritten()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "ir/bind.h"
 #include "ir/op_table.h"
 #include "ir/sym_facts.h"
 
@@ -131,6 +132,35 @@ std::vector<ViewStep> SplitSteps(Context& context, const Call& call, const Type&
     at = end;
   }
   return steps;
+}
+
+std::optional<Interval> IntervalOf(const Alias& view) {
+  const ViewStep& step = view.step;
+  const bool slice = step.view == ViewClass::Slice, select = step.view == ViewClass::Select, narrow = step.op->name == "aten::narrow";
+  if ((!slice && !select && !narrow) || !view.parent || view.parent->overlapping) return std::nullopt;
+  const Dims shape = view.parent->type.shape;
+  const int64_t dim = Normalize(std::get<int64_t>(step.args[1]), static_cast<int64_t>(shape.size()));
+  if (dim >= static_cast<int64_t>(shape.size())) return std::nullopt;
+  const SymExpr size = shape[static_cast<size_t>(dim)];
+  constexpr int64_t kEnd = INT64_MAX;
+  // A bound counted from the front; nothing if it isn't constant.
+  const auto bound = [&](const Arg& arg, int64_t otherwise) -> std::optional<int64_t> {
+    if (IsNone(arg)) return otherwise;
+    const SymExpr at = ToSymExpr(arg);
+    if (at == size) return kEnd;
+    if (!at.IsConst()) return std::nullopt;
+    if (at.Const() < 0 && !size.IsConst()) return std::nullopt;
+    const int64_t from_front = at.Const() < 0 ? std::max<int64_t>(at.Const() + size.Const(), 0) : at.Const();
+    return size.IsConst() && from_front >= size.Const() && !select ? kEnd : from_front;
+  };
+  const auto begin = bound(step.args[2], 0);
+  if (!begin || *begin == kEnd) return std::nullopt;
+  if (select) return Interval{dim, *begin, *begin + 1, true};
+  std::optional<int64_t> end;
+  if (slice && ToSymExpr(step.args[4]) == 1) end = bound(step.args[3], kEnd);
+  if (narrow && ToSymExpr(step.args[3]).IsConst()) end = *begin + ToSymExpr(step.args[3]).Const();
+  if (!end || *end <= *begin) return std::nullopt;
+  return Interval{dim, *begin, *end, false};
 }
 
 std::vector<int64_t> Permutation(const OpSchema& op, std::span<const Arg> args, int64_t rank) {

@@ -4,6 +4,8 @@
 //   a, b = split(base, n)         forward: slices                back: base' = slice_scatter(base, v', ...)
 #pragma once
 
+#include <optional>
+
 #include "passes/alias.h"
 #include "rewrite/aten.h"
 
@@ -18,6 +20,13 @@ std::vector<ViewStep> SplitSteps(Context& context, const Call& call, const Type&
 // The base's new value after the view's value became v; what the view does not cover stays.
 // For views by index (expand, unfold, as_strided) `old` is the view's value before: only what changed is written.
 Val Invert(Aten& b, const Alias& view, Val base, Val v, Val old);
+
+// The part of its parent that a view shows, if that is an interval of one dim with constant bounds.
+struct Interval {
+  int64_t dim, begin, end;   // end: INT64_MAX where it reaches to the parent's
+  bool drops_dim;            // select
+};
+std::optional<Interval> IntervalOf(const Alias& view);
 
 // The order of dims of a permuting view op.
 std::vector<int64_t> Permutation(const OpSchema& op, std::span<const Arg> args, int64_t rank);

@@ -3,9 +3,11 @@
 #include <functional>
 #include <memory>
 
+#include "complex/rules.h"
 #include "decomp/rules.h"
 #include "fuse/fuse.h"
 #include "lower/rules.h"
+#include "passes/complex.h"
 #include "passes/decompose.h"
 #include "passes/eager_form.h"
 #include "passes/functionalize.h"
@@ -30,11 +32,12 @@ Pass Make(const Args&... args) {
 Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options) {
   const bool file = until == Until::FunctionalFile || until == Until::CoreFile, core = until == Until::CoreFile;
   const Rules<Aten> decompositions = core ? CoreRules() : DecompositionRules();
+  const Rules<Pairs> complex = ComplexRules();
   const Rules<Onnx> lowerings = LoweringRules();
   std::vector<Pass> passes = {Make<Mode>(options.mode), Make<Unvmap>(), Make<Functionalize>()};
   if (until != Until::Functional && until != Until::FunctionalFile) passes.insert(passes.end(), {Make<Decompose>(decompositions), Make<ReplaceInplace>()});
   if (file) passes.push_back(Make<EagerForm>(core));
-  if (until == Until::Onnx) passes.push_back(Make<PromoteTypes>());
+  if (until == Until::Onnx) passes.insert(passes.end(), {Make<ComplexToReal>(complex), Make<PromoteTypes>()});
 
   const auto end = [&](Graph& graph) -> std::unique_ptr<Sink> {
     if (until == Until::Onnx) return std::make_unique<Lower>(context, graph, lowerings, OnnxOptions{.bf16_as_f32 = options.bfloat16_as_float32});

@@ -7,12 +7,14 @@ void CoreCreation(Rules<Aten>& r);
 void CoreMath(Rules<Aten>& r);
 void CoreNetwork(Rules<Aten>& r);
 void CoreViews(Rules<Aten>& r);
+void FftDecompositions(Rules<Aten>& r);
 void ForeachDecompositions(Rules<Aten>& r);
 void MathDecompositions(Rules<Aten>& r);
 
 Rules<Aten> DecompositionRules() {
   Rules<Aten> r;
   AliasDecompositions(r);
+  FftDecompositions(r);
   ForeachDecompositions(r);
   MathDecompositions(r);
   return r;

@@ -312,6 +312,18 @@ Type Padded(const In& in) {
   }
   return in.Make(in.tensor().dtype, shape);
 }
+// The axis that a Fourier transform halves, or makes whole again.
+Type LastAxis(const In& in, DType dtype, SymExpr size) {
+  std::vector<SymExpr> shape = ShapeOf(in.tensor());
+  shape[Axis(in.ints("dim").back(), shape.size())] = size;
+  return in.Make(dtype, shape);
+}
+Type RealToComplex(const In& in) {
+  const Type& self = in.tensor();
+  const SymExpr n = self.shape[Axis(in.ints("dim").back(), self.shape.size())];
+  return LastAxis(in, ComplexOf(self.dtype), in.truth("onesided") ? FloorDiv(n, 2) + 1 : n);
+}
+Type ComplexToReal(const In& in) { return LastAxis(in, RealOf(in.tensor().dtype), in.size("last_dim_size")); }
 
 DType SumDType(const In& in) {
   const DType d = in.tensor().dtype;
@@ -328,6 +340,9 @@ constexpr Row kRows[] = {
     {"aten::_adaptive_avg_pool2d", AdaptivePool},
     {"aten::_adaptive_avg_pool3d", AdaptivePool},
     {"aten::_conj", SameAsSelf},
+    {"aten::_fft_c2c", SameAsSelf},
+    {"aten::_fft_c2r", ComplexToReal},
+    {"aten::_fft_r2c", RealToComplex},
     {"aten::_log_softmax", SameAsSelf},
     {"aten::_softmax", SameAsSelf},
     {"aten::abs", [](const In& in) { return in.Make(RealOf(in.tensor().dtype), in.tensor().shape); }},

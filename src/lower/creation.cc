@@ -125,6 +125,8 @@ void CreationRules(Rules<Onnx>& r) {
         aten::_autocast_to_reduced_precision>(r);
   r.On([](Onnx& b, const prims::convert_element_type& op) { return b.Cast(op.a, op.dtype); });
   UseAll<Same, aten::clone, aten::contiguous, aten::_lazy_clone, prims::clone, prims::device_put, prims::view_of>(r);
+  // Of real numbers; those of complex ones are gone (passes/complex).
+  UseAll<Same, aten::real, aten::conj, aten::_conj, aten::_conj_copy, aten::conj_physical, aten::_conj_physical>(r);
   r.On([](Onnx& b, const aten::copy& op) { return b.Expand(ToRecordedDType(b, op.src), Recorded(b).shape); });
   r.On([](Onnx& b, const aten::fill_Tensor& op) { return b.Expand(ToRecordedDType(b, op.value), Recorded(b).shape); });
 

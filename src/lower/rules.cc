@@ -14,6 +14,7 @@ void CumulativeRules(Rules<Onnx>& r);
 void DifferenceRules(Rules<Onnx>& r);
 void DistanceRules(Rules<Onnx>& r);
 void DropoutRules(Rules<Onnx>& r);
+void FftRules(Rules<Onnx>& r);
 void GradientRules(Rules<Onnx>& r);
 void GridRules(Rules<Onnx>& r);
 void HistogramRules(Rules<Onnx>& r);
@@ -43,6 +44,7 @@ void SignalWindowRules(Rules<Onnx>& r);
 void SliceRules(Rules<Onnx>& r);
 void SortRules(Rules<Onnx>& r);
 void SpecialRules(Rules<Onnx>& r);
+void StftRules(Rules<Onnx>& r);
 void VisionRules(Rules<Onnx>& r);
 
 Rules<Onnx> LoweringRules() {
@@ -59,6 +61,7 @@ Rules<Onnx> LoweringRules() {
   DifferenceRules(r);
   DistanceRules(r);
   DropoutRules(r);
+  FftRules(r);
   GradientRules(r);
   GridRules(r);
   HistogramRules(r);
@@ -88,6 +91,7 @@ Rules<Onnx> LoweringRules() {
   SliceRules(r);
   SortRules(r);
   SpecialRules(r);
+  StftRules(r);
   VisionRules(r);
   return r;
 }

@@ -1,5 +1,6 @@
 // Functionalize, call by call: what each kind of op does to tensors. The algorithm behind Read and Write is in functionalize.cc.
 #include <algorithm>
+#include <utility>
 
 #include "ir/op_table.h"
 #include "passes/autocast.h"
@@ -148,6 +149,27 @@ Results Functionalize::ViewResults(const Call& call, Alias* parent, std::span<co
   return context_.arena.Copy(handles);
 }
 
+namespace {
+
+// What PyTorch has not computed yet of a view: conj() and the imaginary part of it only set a mark.
+struct Marks {
+  bool conj = false, neg = false;
+};
+Marks MarksOf(const Alias* alias) {
+  if (!alias->parent) return {};
+  Marks marks = MarksOf(alias->parent);
+  switch (alias->step.view) {
+    case ViewClass::Conj: case ViewClass::PermuteConj: marks.conj ^= IsComplex(alias->type.dtype); break;
+    case ViewClass::Neg: marks.neg = !marks.neg; break;
+    case ViewClass::Imag: marks.neg ^= std::exchange(marks.conj, false); break;
+    case ViewClass::Real: marks.conj = false; break;
+    default: break;
+  }
+  return marks;
+}
+
+}  // namespace
+
 // reshape, flatten, contiguous, to: a view (or the tensor itself) where strides allow it, else a copy.
 Results Functionalize::EmitMaybeView(const Call& call) {
   TensorObject* tensor = Tensor(std::get<Value*>(call.args[0]));
@@ -162,7 +184,9 @@ Results Functionalize::EmitMaybeView(const Call& call) {
     const int64_t code = memory_format ? memory_format->code : BaseName(*call.op) == "aten::contiguous" ? 1 : 4;
     const bool same = type.dtype == call.types[0].dtype && !Flag(call, "copy");
     alias = !same ? Tri::No : code == 4 ? Tri::Yes : IsContiguous(type, code);
-    if (BaseName(*call.op) == "aten::resolve_conj" || BaseName(*call.op) == "aten::resolve_neg") alias = Tri::Yes;
+    // They copy what PyTorch only marks as conjugated or negative.
+    if (BaseName(*call.op) == "aten::resolve_conj") alias = MarksOf(tensor->alias).conj ? Tri::No : Tri::Yes;
+    if (BaseName(*call.op) == "aten::resolve_neg") alias = MarksOf(tensor->alias).neg ? Tri::No : Tri::Yes;
   }
   if (alias == Tri::No) return PassOn(call);
   if (alias == Tri::Open) {

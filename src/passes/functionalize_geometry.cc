@@ -14,6 +14,13 @@ namespace pt2onnx {
 // and a permutation.
 Alias* Functionalize::AsStrided(Alias* alias, Dims size, Dims stride, SymExpr offset, const Type& type, LocId loc) {
   Alias* root = alias->storage()->root;
+  if (root->type.dtype != type.dtype) {  // memory seen as complex, or as its parts: all of it as that dtype
+    Alias* whole = alias;
+    while (whole->parent && whole->parent->type.dtype == type.dtype) whole = whole->parent;
+    const ViewClass view = whole->step.view;
+    if (whole->parent != root || whole->type.dtype != type.dtype || (view != ViewClass::AsComplex && view != ViewClass::AsReal)) return nullptr;
+    root = whole;
+  }
   const std::optional<std::vector<int64_t>> order = MemoryOrder(root->type);
   if (!order) return nullptr;
   const auto packed = [](Type t, Dims shape) {

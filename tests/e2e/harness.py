@@ -53,6 +53,8 @@ def to_numpy(value) -> np.ndarray:
     if not isinstance(value, torch.Tensor):
         return np.asarray(value)
     value = value.detach().cpu().resolve_conj().resolve_neg().contiguous()
+    if value.is_complex():                              # in a model the last dim is the real and the imaginary part
+        value = torch.view_as_real(value)
     for torch_type, numpy_type, _ in FOREIGN:
         if value.dtype == torch_type:
             bits = torch.int16 if torch_type.itemsize == 2 else torch.uint8

@@ -17,12 +17,14 @@
 #include <iostream>
 #include <sstream>
 
+#include "complex/rules.h"
 #include "decomp/rules.h"
 #include "ir/parse.h"
 #include "ir/print.h"
 #include "ir/verify.h"
 #include "lower/rules.h"
 #include "passes/cleanup.h"
+#include "passes/complex.h"
 #include "passes/decompose.h"
 #include "passes/functionalize.h"
 #include "passes/lower.h"
@@ -99,6 +101,9 @@ std::string Given(const std::string& input) {
     stage = Stage::Core;
   } else if (pass == "replace_inplace") {
     Through<ReplaceInplace>(context, *from, *to);
+    stage = Stage::Core;
+  } else if (pass == "complex") {
+    Through<ComplexToReal>(context, *from, *to, ComplexRules());
     stage = Stage::Core;
   } else if (pass == "promote") {
     Through<PromoteTypes>(context, *from, *to);

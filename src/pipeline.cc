@@ -10,6 +10,7 @@
 #include "passes/complex.h"
 #include "passes/decompose.h"
 #include "passes/eager_form.h"
+#include "passes/fold.h"
 #include "passes/functionalize.h"
 #include "passes/lower.h"
 #include "passes/mode.h"
@@ -45,7 +46,10 @@ Graph* RunPasses(Context& context, const Program& program, Until until, const Op
   };
   Graph* result = context.NewGraph();
   const auto finish = [&] {
-    if (until == Until::Onnx) Fuse(context, *result, options.fusions, options.bfloat16_as_float32);
+    if (until == Until::Onnx) {
+      FoldConstants(context, *result);
+      Fuse(context, *result, options.fusions, options.bfloat16_as_float32);
+    }
     return result;
   };
   if (!options.separate_passes) {

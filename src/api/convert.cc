@@ -2,6 +2,7 @@
 #include "onnx/writer.h"
 #include "passes/dim_names.h"
 #include "passes/finish_model.h"
+#include "passes/functions.h"
 #include "pipeline.h"
 #include "pt2onnx/pt2onnx.h"
 #include "serde/user_names.h"
@@ -52,10 +53,12 @@ Report Convert(const std::string& path, const std::string& out_path, const Optio
   const auto dim_names = NameDims(session.program(), *graph, options);
   if (!dim_names && facts) session.FailUse(dim_names.error());
   if (!facts || !dim_names || !session.ok()) return session.Finish();
+  std::vector<const Graph*> functions;
+  if (options.functions) functions = MakeFunctions(context, *graph);
   session.report.statistics.push_back({"nodes", static_cast<int64_t>(graph->nodes.size())});
   session.Stage("write");
   const MappedFile& weights = session.program().archive.file();
-  const Status written = WriteModel(context, {.graph = graph, .metadata = Metadata(session.program(), *facts)}, out_path,
+  const Status written = WriteModel(context, {.graph = graph, .functions = functions, .metadata = Metadata(session.program(), *facts)}, out_path,
                                     {.external_data = options.external_data, .dim_names = *dim_names, .weights_fd = weights.fd(), .weights_path = path});
   if (!written) session.Fail(written.error());
   return session.Finish();

@@ -11,7 +11,6 @@ namespace {
 std::string NotYet(const Options& options) {
   if (!options.custom_ops.empty()) return "--custom-op";
   if (!options.decompositions.empty()) return "--decompose";
-  if (options.functions) return "--functions";
   if (options.seed != 0) return "--seed";
   if (options.assertions == Options::Assertions::kKeep) return "--assertions keep";
   return "";

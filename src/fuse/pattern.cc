@@ -1,10 +1,11 @@
 #include "fuse/pattern.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <numeric>
+
+#include "onnx/constants.h"
 
 namespace pt2onnx {
 namespace {
@@ -36,22 +37,6 @@ Pat Joined(Form form, const Pat& a, const Pat& b, bool inverse) {
   return Pat(std::move(out));
 }
 
-float FromHalf(uint16_t bits) {
-  const int exponent = (bits >> 10) & 31;
-  const float mantissa = static_cast<float>(bits & 1023);
-  const float size = exponent == 0    ? std::ldexp(mantissa, -24)
-                     : exponent == 31 ? (mantissa == 0 ? INFINITY : NAN)
-                                      : std::ldexp(mantissa + 1024, exponent - 25);
-  return bits & 0x8000 ? -size : size;
-}
-
-template <class T>
-T Load(const std::byte* bytes) {
-  T x;
-  std::memcpy(&x, bytes, sizeof x);
-  return x;
-}
-
 double Precision(DType dtype) {
   switch (dtype) {
     case DType::F64:
@@ -77,23 +62,9 @@ const TensorData* ConstantIn(const Value* value) {
 int64_t Elements(const TensorData& data) { return std::accumulate(data.shape.begin(), data.shape.end(), int64_t{1}, std::multiplies<>()); }
 
 std::optional<double> NumberAt(const TensorData& data, int64_t i) {
-  const std::byte* bytes = data.bytes.data() + i * ItemSize(data.dtype);
-  switch (data.dtype) {
-    case DType::F16:
-      return FromHalf(Load<uint16_t>(bytes));
-    case DType::BF16:
-      return std::bit_cast<float>(static_cast<uint32_t>(Load<uint16_t>(bytes)) << 16);
-    case DType::F32:
-      return Load<float>(bytes);
-    case DType::F64:
-      return Load<double>(bytes);
-    case DType::I64:
-      return static_cast<double>(Load<int64_t>(bytes));
-    case DType::I32:
-      return Load<int32_t>(bytes);
-    default:
-      return std::nullopt;
-  }
+  if (IsFloat(data.dtype)) return FloatAt(data, i);
+  if (IsIntegral(data.dtype)) return static_cast<double>(IntAt(data, i));
+  return std::nullopt;
 }
 
 }  // namespace

@@ -67,4 +67,16 @@ std::string_view ModuleClass(std::string_view module_stack) {
   return type.substr(type.rfind('.') == std::string_view::npos ? 0 : type.rfind('.') + 1);
 }
 
+size_t EndOfModule(std::string_view module_stack, size_t level) {
+  if (module_stack.empty()) return std::string_view::npos;
+  int depth = 0;
+  for (size_t i = 0; i < module_stack.size(); ++i) {
+    const char c = module_stack[i];
+    if (c == '(' || c == '[') ++depth;
+    if (c == ')' || c == ']') --depth;
+    if (depth == 0 && c == ';' && level-- == 0) return i;
+  }
+  return level == 0 ? module_stack.size() : std::string_view::npos;
+}
+
 }  // namespace pt2onnx

@@ -26,4 +26,7 @@ std::string_view ModulePath(std::string_view module_stack);
 // The class of the innermost module, without its package: "Linear". "" if nothing was recorded.
 std::string_view ModuleClass(std::string_view module_stack);
 
+// Where the entry of the module at a level ends, 0 being the outermost; npos if the stack is not that deep.
+size_t EndOfModule(std::string_view module_stack, size_t level);
+
 }  // namespace pt2onnx

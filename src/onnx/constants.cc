@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 #include "onnx/args.h"
 #include "onnx/scope.h"
@@ -15,6 +16,22 @@ template <class T>
 void Append(std::vector<std::byte>& out, T value) {
   const auto* bytes = reinterpret_cast<const std::byte*>(&value);
   out.insert(out.end(), bytes, bytes + sizeof(T));
+}
+
+float FromHalf(uint16_t bits) {
+  const int exponent = (bits >> 10) & 31;
+  const float mantissa = static_cast<float>(bits & 1023);
+  const float size = exponent == 0    ? std::ldexp(mantissa, -24)
+                     : exponent == 31 ? (mantissa == 0 ? INFINITY : NAN)
+                                      : std::ldexp(mantissa + 1024, exponent - 25);
+  return bits & 0x8000 ? -size : size;
+}
+
+template <class T>
+T Load(const std::byte* bytes) {
+  T x;
+  std::memcpy(&x, bytes, sizeof x);
+  return x;
 }
 
 // A float rounded to its upper 16 bits, to nearest even; NaN stays NaN.
@@ -89,6 +106,31 @@ std::vector<std::byte> EncodeNumbers(std::span<const double> values, DType dtype
   std::vector<std::byte> out;
   for (double x : values) AppendNumber(out, x, dtype);
   return out;
+}
+
+double FloatAt(const TensorData& data, int64_t i) {
+  const std::byte* bytes = data.bytes.data() + i * ItemSize(data.dtype);
+  switch (data.dtype) {
+    case DType::F16: return FromHalf(Load<uint16_t>(bytes));
+    case DType::BF16: return std::bit_cast<float>(static_cast<uint32_t>(Load<uint16_t>(bytes)) << 16);
+    case DType::F32: return Load<float>(bytes);
+    case DType::F64: return Load<double>(bytes);
+    default: PT2ONNX_UNREACHABLE();
+  }
+}
+
+int64_t IntAt(const TensorData& data, int64_t i) {
+  const std::byte* bytes = data.bytes.data() + i * ItemSize(data.dtype);
+  switch (data.dtype) {
+    case DType::Bool: case DType::U8: return Load<uint8_t>(bytes);
+    case DType::I8: return Load<int8_t>(bytes);
+    case DType::U16: return Load<uint16_t>(bytes);
+    case DType::I16: return Load<int16_t>(bytes);
+    case DType::U32: return Load<uint32_t>(bytes);
+    case DType::I32: return Load<int32_t>(bytes);
+    case DType::I64: return Load<int64_t>(bytes);
+    default: PT2ONNX_UNREACHABLE();
+  }
 }
 
 Val Onnx::Remember(Val x, DimVec numbers) {

@@ -50,7 +50,25 @@ void AddText(pbf_writer& writer, uint32_t field, std::string_view text) { writer
 
 void ProtoEncoder::Nodes(pbf_writer& graph, const Graph& from) {
   for (const Node* node : from.nodes)
-    if (!IsConstant(*node)) EncodeNode(graph, *node);
+    if (!IsConstant(*node)) EncodeNode(graph, kGraphNode, *node);
+}
+
+// Functions have no initializers: their constants are nodes.
+void ProtoEncoder::Function(pbf_writer& model, const Graph& from, std::string_view domain) {
+  constexpr uint32_t kModelFunctions = 25, kName = 1, kInput = 4, kOutput = 5, kNode = 7, kOpsetImport = 9, kDomain = 10;
+  pbf_writer out(model, kModelFunctions);
+  AddText(out, kName, from.name);
+  for (const GraphInput& input : from.inputs) AddText(out, kInput, names_.Of(input.value));
+  for (const GraphOutput& output : from.outputs) AddText(out, kOutput, names_.Of(std::get<Value*>(output.value)));
+  for (const Node* node : from.nodes) EncodeNode(out, kNode, *node);
+  const auto import = [&](std::string_view name, int64_t version) {
+    pbf_writer opset(out, kOpsetImport);
+    AddText(opset, 1, name);
+    opset.add_int64(2, version);
+  };
+  import("", context_.opset);
+  for (const std::string& name : domains_) import(name, 1);
+  AddText(out, kDomain, domain);
 }
 
 std::vector<std::pair<const Value*, const TensorData*>> ProtoEncoder::Constants(const Graph& from) {
@@ -60,8 +78,8 @@ std::vector<std::pair<const Value*, const TensorData*>> ProtoEncoder::Constants(
   return out;
 }
 
-void ProtoEncoder::EncodeNode(pbf_writer& graph, const Node& node) {
-  pbf_writer out(graph, kGraphNode);
+void ProtoEncoder::EncodeNode(pbf_writer& graph, uint32_t field, const Node& node) {
+  pbf_writer out(graph, field);
   // Operands that are left out at the end need no place.
   std::vector<std::string_view> operands;
   size_t used = 0;

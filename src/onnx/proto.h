@@ -24,6 +24,7 @@ class ProtoEncoder {
 
   void Nodes(protozero::pbf_writer& graph, const Graph& from);        // field node of a GraphProto; constants are left to Constants
   void ValueInfos(protozero::pbf_writer& graph, const Graph& from);   // inputs, outputs and what is known of inner values
+  void Function(protozero::pbf_writer& model, const Graph& from, std::string_view domain);  // field functions of a ModelProto
   // A TensorProto up to its bytes: with `external` the whole of it, else raw_data's tag and length stand at the end.
   std::string TensorHead(const TensorData& data, std::string_view name, const ExternalPlace* external);
 
@@ -32,7 +33,7 @@ class ProtoEncoder {
   const std::set<std::string>& domains() const { return domains_; }  // met so far, beside ONNX's
 
  private:
-  void EncodeNode(protozero::pbf_writer& graph, const Node& node);
+  void EncodeNode(protozero::pbf_writer& graph, uint32_t field, const Node& node);
   void EncodeAttribute(protozero::pbf_writer& node, std::string_view name, const Arg& arg);
   void EncodeGraph(protozero::pbf_writer& attribute, const Graph& from);
   void EncodeWhere(protozero::pbf_writer& node, LocId loc);

@@ -4,6 +4,7 @@
 
 #include "onnx/proto.h"
 #include "onnx/table.h"
+#include "passes/functions.h"
 #include "pt2onnx/pt2onnx.h"
 #include "support/output_file.h"
 
@@ -179,7 +180,14 @@ class Writer {
       opset.add_int64(2, version);
     };
     import("", context_.opset);
-    for (const std::string& domain : encoder_.domains()) import(domain, 1);
+    std::set<std::string> domains = encoder_.domains();
+    for (const Graph* function : model_.functions) {
+      ModelNames names(context_, *function);
+      ProtoEncoder encoder(context_, names, options_.dim_names, ir_version_);
+      encoder.Function(out, *function, kFunctionDomain);
+      domains.insert(encoder.domains().begin(), encoder.domains().end());
+    }
+    for (const std::string& domain : domains) import(domain, 1);
     for (const auto& [key, value] : model_.metadata) {
       pbf_writer entry(out, 14);
       entry.add_string(1, key);

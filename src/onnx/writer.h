@@ -19,6 +19,7 @@ namespace pt2onnx {
 struct Model {
   const Graph* graph = nullptr;
   std::string name = "main";
+  std::vector<const Graph*> functions = {};                   // passes/functions.h
   std::vector<std::pair<std::string, std::string>> metadata;  // metadata_props
 };
 

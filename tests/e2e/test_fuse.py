@@ -156,3 +156,19 @@ def test_in_a_branch(check_program):
     checked = check_program(module, (torch.tensor(True), torch.randn(2, 8)), calls=[((torch.tensor(False), torch.randn(2, 8)), {})])
     inner = {node.op_type for attribute in checked.model.graph.node[-1].attribute for node in attribute.g.node}
     assert inner & {"Gelu", "Softmax"}
+
+
+def constant_work(x):
+    """What a fixed size makes of ranges and masks."""
+    n = x.shape[-1]
+    i = torch.arange(n)
+    mask = (i[:, None] >= i[None, :]) & (i[:, None] - i[None, :] < 3)
+    table = torch.outer(torch.arange(n, dtype=torch.float32), 10000 ** (-torch.arange(0, 4).float() / 4))
+    angles = torch.cat((table.sin(), table.cos()), -1)
+    return (x.masked_fill(~mask, -INF), x @ angles, x[:, torch.where(i % 2 == 0, i, n - 1 - i)], x + torch.full((n, n), -2.5).triu(1).t(),
+            x + torch.arange(n).sub(7).div(-2, rounding_mode="floor"), x * torch.arange(n).to(torch.int8).mul(50))
+
+
+def test_what_is_constant_is_computed(check_program):
+    checked = check_program(of(constant_work), (torch.randn(6, 6),))
+    assert set(checked.op_types) <= {"Where", "MatMul", "Gather", "Add", "Mul", "Cast"}, checked.op_types

@@ -114,6 +114,7 @@ std::optional<Promotion> PromotionOf(const OpSchema& op, std::span<const Arg> ar
   if (mode >= 0 && !IsNone(args[static_cast<size_t>(mode)])) promotion.kind = Default;
   for (size_t i = 0; i < op.args.size(); ++i)
     if (Takes(op, base, i)) promotion.mask |= uint64_t{1} << i;
+  if (promotion.mask == 0) return std::nullopt;  // where(condition): indices
   return promotion;
 }
 

@@ -17,7 +17,7 @@ bool IsOneNode(Onnx& b, DType d) { return (d == DType::U8 || d == DType::I8) && 
 // clamp(round(x / scale) + zero_point, low, high), rounding halves to even
 Val Quantize(Onnx& b, Val x, Val scale, Val zero, int64_t low, int64_t high, DType dtype, int64_t axis = 1) {
   if (!IsOneNode(b, dtype)) {
-    const Val spread = b.Round(x / scale) + b.Cast(zero, x.dtype());
+    const Val spread = b.Round(x / b.Cast(scale, x.dtype())) + b.Cast(zero, x.dtype());
     return b.Cast(b.Max(b.Min(spread, b.Constant(high, x.dtype())), b.Constant(low, x.dtype())), dtype);
   }
   const Val q = b.QuantizeLinear(x, b.Cast(scale, x.dtype()), b.Cast(zero, dtype), {.axis = axis});
@@ -72,6 +72,54 @@ FakeQuantized FakeOfChannels(Onnx& b, const Op& op) {
   return FakeQuantize(b, op.self, op.scale, op.zero_point, op.quant_min, op.quant_max, op.axis < 0 ? op.axis + op.self.rank() : op.axis);
 }
 
+// clamp(round(x * (1 / scale) + zero_point), low, high): rounded after the shift, since zero points may be fractions.
+Val QuantizeShifted(Onnx& b, Val x, Val scale, Val zero, int64_t low, int64_t high, DType dtype) {
+  const Val q = b.Round(x * (1 / scale) + zero);
+  return b.Cast(b.Max(b.Min(q, b.Constant(high, q.dtype())), b.Constant(low, q.dtype())), dtype);
+}
+
+struct Extremes {
+  Val low, high;  // with 0 between them
+};
+Extremes ExtremesOf(Onnx& b, Val x, const IntVec& axes, bool keepdims) {
+  const Val zero = b.Constant(0, x.dtype());
+  return {b.Min(b.ReduceMin(x, axes, keepdims), zero), b.Max(b.ReduceMax(x, axes, keepdims), zero)};
+}
+IntVec AllAxes(Val x) {
+  IntVec axes;
+  for (int64_t i = 0; i < x.rank(); ++i) axes.push_back(i);
+  return axes;
+}
+
+// scale = (high - low) / (most - least), zero_point = clamp(least - round(low / scale), least, most)
+Vals ChooseAffine(Onnx& b, Val x, int64_t least, int64_t most, double eps) {
+  const Extremes range = ExtremesOf(b, x, AllAxes(x), false);
+  const Val scale = b.Max(b.Cast((range.high - range.low) / static_cast<double>(most - least), DType::F32), b.Constant(eps, DType::F32));
+  const Val zero = b.Constant(least, DType::F32) - b.Round(b.Cast(range.low, DType::F32) / scale);
+  return {b.Reshape(scale, {1}), b.Reshape(b.Clip(zero, b.Constant(least, DType::F32), b.Constant(most, DType::F32)), {1})};
+}
+
+// Rows of 8 bits, by the zero point that errs least at either end.
+Vals ChooseByToken(Onnx& b, Val x) {
+  const double least = -128, most = 127;
+  const Extremes range = ExtremesOf(b, x, {-1}, true);
+  const Val scale = b.Max((range.high - range.low) / (most - least), b.Constant(0x1p-23, x.dtype()));
+  const Val low = range.low / scale, high = range.high / scale;
+  const Val zero = b.Where(b.Greater(least + low + (most + high), b.Constant(0, x.dtype())), least - low, most - high);
+  return {scale, b.Round(b.Clip(zero, b.Constant(least, x.dtype()), b.Constant(most, x.dtype())))};
+}
+
+// Each row parted into groups with a scale each: [rows, columns] -> [rows, groups, columns of one]
+Val Grouped(Onnx& b, Val x, Val scales) { return b.Reshape(x, {x.dim(0), scales.dim(1), FloorDiv(x.dim(1), scales.dim(1))}); }
+
+// clamp(round(x * (1 / scale)) + zero_point, low, high), and back, by a scale for each place along one dim.
+Val FakeByChannel(Onnx& b, const quantized_decomposed::fake_quant_per_channel& op) {
+  const int64_t axis = op.axis < 0 ? op.axis + op.input.rank() : op.axis;
+  const Val scale = Along(b, b.Cast(op.scales, DType::F32), axis, op.input.rank()), zero = Along(b, b.Cast(op.zero_points, DType::F32), axis, op.input.rank());
+  const Val q = b.Round(op.input * (1 / scale)) + zero;
+  return (b.Clip(q, b.Constant(op.quant_min, DType::F32), b.Constant(op.quant_max, DType::F32)) - zero) * scale;
+}
+
 }  // namespace
 
 void QuantRules(Rules<Onnx>& r) {
@@ -113,6 +161,53 @@ void QuantRules(Rules<Onnx>& r) {
     const FakeQuantized out = FakeOfTensors(b, op), off = {op.self, b.Ones(op.self.shape(), DType::Bool)};
     const Val on = b.Reshape(b.Greater(op.fake_quant_enabled, b.Constant(0, op.fake_quant_enabled.dtype())), {});
     return Vals{b.Where(on, out.y, off.y), b.Where(on, out.inside, off.inside)};
+  });
+  // Bounds as tensors.
+  r.On([](Onnx& b, const qd::quantize_per_tensor_tensor2& op) {
+    const Val q = b.Round(op.input / b.Reshape(b.Cast(op.scale, op.input.dtype()), {})) + b.Reshape(b.Cast(op.zero_point, op.input.dtype()), {});
+    const auto bound = [&](Val x) { return b.Reshape(b.Cast(x, q.dtype()), {}); };
+    return b.Cast(b.Max(b.Min(q, bound(op.quant_max)), bound(op.quant_min)), op.dtype);
+  });
+  r.On([](Onnx& b, const qd::dequantize_per_tensor_tensor2& op) { return Dequantize(b, op.input, b.Reshape(op.scale, {}), b.Reshape(op.zero_point, {})); });
+
+  r.On([](Onnx& b, const qd::quantize_per_token& op) {
+    return QuantizeShifted(b, op.input, op.scales, b.Cast(op.zero_points, op.scales.dtype()), op.quant_min, op.quant_max, op.dtype);
+  });
+  r.On([](Onnx&, const qd::dequantize_per_token& op) { return (op.input - op.zero_points) * op.scales; });
+
+  r.On([](Onnx& b, const qd::quantize_per_channel_group& op) {
+    const Val zero = b.Unsqueeze(b.Cast(op.zero_points, op.scales.dtype()), {2});
+    return b.Reshape(QuantizeShifted(b, Grouped(b, op.input, op.scales), b.Unsqueeze(op.scales, {2}), zero, op.quant_min, op.quant_max, op.dtype), op.input.shape());
+  });
+  // One block of a row after the other: what a runtime fuses into products with packed weights.
+  r.On([](Onnx& b, const qd::dequantize_per_channel_group& op) {
+    const Val zero = Zero(b, op.zero_points, op.scales);
+    const SymExpr block = FloorDiv(op.input.dim(1), op.scales.dim(1));
+    if (b.opset() >= 21 && IsOneNode(b, op.input.dtype()) && !IsFloat(zero.dtype()) && block.IsConst() && op.scales.dtype() == DType::F32)
+      return b.DequantizeLinear(op.input, op.scales, b.Cast(zero, op.input.dtype()), {.axis = 1, .block_size = block.Const()});
+    const Val wide = Grouped(b, op.input, op.scales) - b.Unsqueeze(zero, {2});
+    return b.Reshape(wide * b.Unsqueeze(op.scales, {2}), op.input.shape());
+  });
+
+  r.On([](Onnx& b, const qd::choose_qparams_tensor& op) { return ChooseAffine(b, op.input, op.quant_min, op.quant_max, op.eps); });
+  r.On([](Onnx& b, const qd::choose_qparams_symmetric_tensor& op) -> Vals {
+    const Extremes range = ExtremesOf(b, op.input, AllAxes(op.input), false);
+    const Val most = b.Cast(b.Max(b.Neg(range.low), range.high) / (static_cast<double>(op.quant_max - op.quant_min) / 2), DType::F32);
+    return {b.Reshape(b.Max(most, b.Constant(op.eps, DType::F32)), {1}), b.Full({1}, op.dtype == DType::U8 ? 128 : 0, DType::I64)};
+  });
+  r.On([](Onnx& b, const qd::choose_qparams_per_token& op) -> Vals {
+    const Val most = b.ReduceMax(b.Abs(op.input), {-1}, true);
+    const Val scale = b.Max(op.input.dtype() == DType::F16 ? b.Cast(most, DType::F32) : most, b.Constant(1e-5, op.input.dtype() == DType::F16 ? DType::F32 : op.input.dtype())) / 127;
+    return {scale, b.Zeros(scale.shape(), DType::I64)};
+  });
+  r.On([](Onnx& b, const qd::choose_qparams_per_token_asymmetric& op) { return ChooseByToken(b, op.input); });
+  r.On([](Onnx& b, const qd::_choose_qparams_per_token_asymmetric_impl& op) { return ChooseByToken(b, op.input); });
+  r.On([](Onnx& b, const qd::fake_quant_per_channel& op) { return FakeByChannel(b, op); });
+  r.On([](Onnx& b, const qd::convert_element_type_no_fuse& op) { return b.Cast(op.input, op.dtype); });
+
+  // x (w s)^T, w: int8 [out, in], a scale for each row
+  r.On([](Onnx& b, const aten::_weight_int8pack_mm& op) {
+    return b.MatMul(op.self, b.Transpose(b.Cast(op.mat2, op.self.dtype()), {1, 0})) * op.scales;
   });
 }
 

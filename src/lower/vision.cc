@@ -165,6 +165,22 @@ Val DeformConv(Onnx& b, const torchvision::deform_conv2d& op) {
   return b.Reshape(product, {n, out, oh, ow}) + b.Reshape(op.bias, {1, out, 1, 1});
 }
 
+// Rows of a mixture of experts, sorted by expert: out[t] = x[t] weight[g] for the group g with offs[g - 1] <= t < offs[g]. One group after the
+// other, since a weight for each row would not fit into memory; rows behind the last group are 0.
+Val GroupedMatMul(Onnx& b, Val x, Val weight, Val offs) {
+  const DType dtype = x.dtype();
+  const SymExpr out = weight.dim(2);
+  const Val ends = b.Cast(offs, DType::I64), zero = b.Ints({0});
+  const Vals grown = b.Loop(b.Int(weight.dim(0)), std::nullopt, {b.Zeros({0, out}, dtype), zero}, [&](Onnx& o, Val g, const Vals& carried) {
+    const Val group = o.Unsqueeze(g, {0}), end = o.Gather(ends, group, 0);
+    const Val rows = o.OnnxOps::Slice(x, carried[1], end, zero);
+    const Val y = o.MatMul(rows, o.Gather(weight, g, 0));
+    return LoopStep{o.Constant(true, DType::Bool), {o.Concat({carried[0], y}, 0), end}, {}};
+  });
+  const Val rest = b.ConstantOfShape(b.Concat({b.Int1(x.dim(0)) - grown[1], b.Int1(out)}, 0), 0, dtype);
+  return b.Concat({grown[0], rest}, 0);
+}
+
 }  // namespace
 
 void VisionRules(Rules<Onnx>& r) {
@@ -197,14 +213,12 @@ void VisionRules(Rules<Onnx>& r) {
     return b.Select(rows, 1, 2);
   });
 
-  // out[t] = input[t] @ weight[g], for the group g whose rows end behind t: offs[g - 1] <= t < offs[g]
-  r.On([](Onnx& b, const transformers::grouped_mm_fallback& op) {
-    const SymExpr rows = op.input.dim(0);
-    const Val t = b.Unsqueeze(b.Range(b.IntScalar(0), b.Int(rows), b.IntScalar(1)), {1});
-    const Val ended = b.Cast(b.LessOrEqual(b.Unsqueeze(b.Cast(op.offs, DType::I64), {0}), t), DType::I64);  // [rows, groups]
-    const Val group = b.Min(b.ReduceSum(ended, {1}), b.Int(op.weight.dim(0) - 1));
-    const Val y = b.MatMul(b.Unsqueeze(op.input, {1}), b.Gather(op.weight, group, 0));                      // [rows, 1, out]
-    return b.Squeeze(y, {1});
+  r.On([](Onnx& b, const transformers::grouped_mm_fallback& op) { return GroupedMatMul(b, op.input, op.weight, op.offs); });
+  r.On([](Onnx& b, const aten::_grouped_mm& op) {
+    const int64_t x = op.self.rank(), w = op.mat2.rank();
+    const bool rows = x == 2 && w == 3 && op.offs;
+    if (op.bias || !(rows || (x == 3 && w == 3 && !op.offs))) return b.Unsupported("a grouped product whose groups do not part the rows of its left operand has no ONNX form");
+    return rows ? GroupedMatMul(b, op.self, op.mat2, *op.offs) : b.MatMul(op.self, op.mat2);
   });
 }
 

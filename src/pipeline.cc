@@ -30,12 +30,14 @@ Pass Make(const Args&... args) {
 
 }  // namespace
 
-Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options) {
+Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options, Implementations implementations) {
   const bool file = until == Until::FunctionalFile || until == Until::CoreFile, core = until == Until::CoreFile;
   const Rules<Aten> decompositions = core ? CoreRules() : DecompositionRules();
   const Rules<Pairs> complex = ComplexRules();
   const Rules<Onnx> lowerings = LoweringRules();
-  std::vector<Pass> passes = {Make<Mode>(options.mode), Make<Unvmap>(), Make<Functionalize>()};
+  std::vector<Pass> passes;
+  if (!implementations.empty()) passes.push_back(Make<InlineImplementations>(implementations));
+  passes.insert(passes.end(), {Make<Mode>(options.mode), Make<Unvmap>(), Make<Functionalize>()});
   if (until != Until::Functional && until != Until::FunctionalFile) passes.insert(passes.end(), {Make<Decompose>(decompositions), Make<ReplaceInplace>()});
   if (file) passes.push_back(Make<EagerForm>(core));
   if (until == Until::Onnx) passes.insert(passes.end(), {Make<ComplexToReal>(complex), Make<PromoteTypes>()});

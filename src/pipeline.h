@@ -3,6 +3,7 @@
 
 #include "ir/context.h"
 #include "ir/program.h"
+#include "passes/implementations.h"
 #include "pt2onnx/options.h"
 
 namespace pt2onnx {
@@ -12,6 +13,6 @@ namespace pt2onnx {
 enum class Until { Functional, FunctionalFile, Core, CoreFile, Onnx };
 
 // The program after the passes up to `until`, as a new graph. options.separate_passes: one graph a pass; the same text either way.
-Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options);
+Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options, Implementations implementations = {});
 
 }  // namespace pt2onnx

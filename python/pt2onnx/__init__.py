@@ -45,19 +45,28 @@ def convert(program, out: str | os.PathLike, *, dynamic_shapes=None, **options) 
 
     program: the path of a .pt2 file, or a torch.export.ExportedProgram.
     dynamic_shapes: what torch.export.export was given; the names of its Dim(...) become those of the model's dimensions.
+    decompositions: {"my::op": path or ExportedProgram}, what a custom operator does.
     """
-    if isinstance(program, (str, os.PathLike)):
-        if dynamic_shapes is not None:
-            raise TypeError("dynamic_shapes needs an ExportedProgram; name the dimensions of a file with dim_names")
-        return _answer(_pt2onnx.convert(os.fspath(program), os.fspath(out), options))
-    import torch
-
-    from . import _exported
-    names = _exported.dim_names(program, dynamic_shapes) | dict(options.pop("dim_names", None) or {})
     with tempfile.TemporaryDirectory() as folder:
-        path = os.path.join(folder, "program.pt2")
-        torch.export.save(program, path)
-        return _answer(_pt2onnx.convert(path, os.fspath(out), options | {"dim_names": names}))
+        if isinstance(program, (str, os.PathLike)):
+            if dynamic_shapes is not None:
+                raise TypeError("dynamic_shapes needs an ExportedProgram; name the dimensions of a file with dim_names")
+        else:
+            from . import _exported
+            options["dim_names"] = _exported.dim_names(program, dynamic_shapes) | dict(options.get("dim_names") or {})
+        if given := options.get("decompositions"):
+            options["decompositions"] = {op: _path(what, folder, f"implementation{i}.pt2") for i, (op, what) in enumerate(given.items())}
+        return _answer(_pt2onnx.convert(_path(program, folder, "program.pt2"), os.fspath(out), options))
+
+
+def _path(program, folder: str, name: str) -> str:
+    """Where a program lies; an ExportedProgram is saved to `folder` first."""
+    if isinstance(program, (str, os.PathLike)):
+        return os.fspath(program)
+    import torch
+    path = os.path.join(folder, name)
+    torch.export.save(program, path)
+    return path
 
 
 def export(model, args=(), f: str | os.PathLike = "model.onnx", *, kwargs=None, dynamic_shapes=None, opset_version=None, strict=False, **options):

@@ -30,7 +30,7 @@ Report Check(const std::string& path, const Options& options) {
   Session session(path, options);
   if (!session.ok()) return session.Finish();
   session.Stage("passes");
-  RunPasses(session.context, session.program(), Until::Onnx, options);
+  RunPasses(session.context, session.program(), Until::Onnx, options, session.implementations());
   Report report = session.Finish();
   const bool failed_otherwise =
       !report.ok() && std::all_of(report.problems.begin(), report.problems.end(), [](const auto& p) { return p.op.empty(); });

@@ -45,7 +45,7 @@ Report Convert(const std::string& path, const std::string& out_path, const Optio
   if (!session.ok()) return session.Finish();
   Context& context = session.context;
   session.Stage("passes");
-  Graph* graph = RunPasses(context, session.program(), Until::Onnx, options);
+  Graph* graph = RunPasses(context, session.program(), Until::Onnx, options, session.implementations());
   if (!session.ok()) return session.Finish();
   session.Stage("finish");
   const Result<ModelFacts> facts = FinishModel(context, session.program(), *graph, options);

@@ -48,7 +48,7 @@ Report Inspect(const std::string& path, const Options& options) {
   if (options.stage != Options::Stage::kTraining) {
     session.Stage("passes");
     const Until until = options.stage == Options::Stage::kFunctional ? Until::Functional : options.stage == Options::Stage::kCore ? Until::Core : Until::Onnx;
-    graph = RunPasses(session.context, session.program(), until, options);
+    graph = RunPasses(session.context, session.program(), until, options, session.implementations());
     Cleanup(session.context, *graph);
   }
   session.Stage("print");

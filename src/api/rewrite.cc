@@ -21,7 +21,7 @@ Report Rewrite(const std::string& path, const std::string& out_path, Until until
   Session session(path, options);
   if (!session.ok()) return session.Finish();
   session.Stage("passes");
-  Graph* graph = RunPasses(session.context, session.program(), until, options);
+  Graph* graph = RunPasses(session.context, session.program(), until, options, session.implementations());
   Cleanup(session.context, *graph);
   ReportPoison(session.context, *graph);
   if (!session.ok()) return session.Finish();

@@ -10,8 +10,6 @@ namespace {
 // Options that stand in the interface and do nothing yet: refused, because who gives one counts on it. "" if none is given.
 std::string NotYet(const Options& options) {
   if (!options.custom_ops.empty()) return "--custom-op";
-  if (!options.decompositions.empty()) return "--decompose";
-  if (options.seed != 0) return "--seed";
   if (options.assertions == Options::Assertions::kKeep) return "--assertions keep";
   return "";
 }
@@ -39,6 +37,27 @@ void Session::Open(const std::string& path, const Options& options) {
   if (!program) return Fail(program.error());
   program_ = std::move(*program);
   BindWeights(context, *program_);
+  OpenImplementations(options);
+}
+
+void Session::OpenImplementations(const Options& options) {
+  for (const auto& [op, path] : options.decompositions) {
+    auto implementation = std::make_unique<Implementation>();
+    implementation->op = op.ends_with(".default") ? op.substr(0, op.size() - 8) : op;
+    const auto fail = [&](const Error& error) {
+      program_.reset();
+      FailUse({error.code, "--decompose " + op + "=" + path + ": " + error.message, error.help});
+    };
+    Result<Archive> archive = Archive::Open(path);
+    if (!archive) return fail(archive.error());
+    for (const std::string& text : options.schemas)
+      if (Result<OpSchema> schema = ParseSchema(text, implementation->context)) implementation->context.RegisterOp(*schema);
+    Result<Program> program = ReadProgram(implementation->context, std::move(*archive));
+    if (!program) return fail(program.error());
+    implementation->program = std::move(*program);
+    BindWeights(implementation->context, *implementation->program);
+    implementations_.push_back(std::move(implementation));
+  }
 }
 
 void Session::Stage(std::string name) {

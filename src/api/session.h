@@ -8,6 +8,7 @@
 #include "api/problems.h"
 #include "ir/context.h"
 #include "ir/program.h"
+#include "passes/implementations.h"
 #include "pt2onnx/options.h"
 
 namespace pt2onnx {
@@ -19,6 +20,7 @@ class Session {
 
   bool ok() const { return program_.has_value() && !context.diagnostics.failed(); }
   Program& program() { return *program_; }
+  Implementations implementations() const { return implementations_; }  // --decompose
   void Stage(std::string name);           // the stage before it has ended; "" ends the last one
   Report Finish();                        // the report with all problems in it
   void Fail(const Error& error) { AddError(error, report); }
@@ -30,7 +32,10 @@ class Session {
  private:
   void Open(const std::string& path, const Options& options);
 
+  void OpenImplementations(const Options& options);
+
   std::optional<Program> program_;
+  std::vector<std::unique_ptr<Implementation>> implementations_;
   std::string stage_;
   std::chrono::steady_clock::time_point start_;
 };

@@ -35,6 +35,7 @@ class Finisher {
     NameState();
     RemoveUnusedInputs();
     NameOutputs();
+    if (options_.seed != 0) Seed(model_);
     ClaimState();
     return std::move(facts_);
   }
@@ -202,6 +203,18 @@ class Finisher {
     return value->name.empty() ? "output" : value->name;
   }
 
+  // Each random operator has a seed of its own, so that two of them draw apart.
+  void Seed(const Graph& graph) {
+    for (const Node* node : graph.nodes) {
+      for (const Arg& arg : node->args)
+        if (Graph* const* body = std::get_if<Graph*>(&arg)) Seed(**body);
+      const int at = node->op->ArgIndex("seed");
+      if (at < 0) continue;
+      const int64_t seed = options_.seed + seeded_++;
+      node->args[static_cast<size_t>(at)] = node->op->args[static_cast<size_t>(at)].type == ArgType::Int ? Arg(seed) : Arg(static_cast<double>(seed));
+    }
+  }
+
   // Each output is a value of its own, under its own name.
   void NameOutputs() {
     std::unordered_set<const Value*> taken;
@@ -249,6 +262,7 @@ class Finisher {
   const Options& options_;
   ModelFacts facts_;
   std::unordered_set<const Value*> written_;
+  int64_t seeded_ = 0;
   std::unordered_set<std::string_view> visible_;  // names of inputs and outputs
   std::vector<const Value*> holders_;              // of each facts_.state, the input with its storage
 };

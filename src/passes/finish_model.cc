@@ -36,6 +36,7 @@ class Finisher {
     RemoveUnusedInputs();
     NameOutputs();
     if (options_.seed != 0) Seed(model_);
+    if (options_.mode == Options::Mode::kEval) ReportTraining();
     ClaimState();
     return std::move(facts_);
   }
@@ -201,6 +202,14 @@ class Finisher {
       break;
     }
     return value->name.empty() ? "output" : value->name;
+  }
+
+  // What no flag decides, such as the power iteration of spectral_norm, was captured as Python code that trains.
+  void ReportTraining() {
+    std::string names;
+    for (const StatePair& state : facts_.state)
+      if (FindState(state.name)) names.append(names.empty() ? "" : ", ").append(state.name);
+    if (!names.empty()) context_.diagnostics.Warn({"W0103", "--mode eval, and the program still changes its state: " + names, "where only training changes it, export after model.eval()"});
   }
 
   // Each random operator has a seed of its own, so that two of them draw apart.

@@ -25,7 +25,12 @@ class Mode : public PassSink {
   void Finish() override;
 
  private:
+  Results EmitBodies(const Call& call);
+
   Options::Mode mode_;
+  Mode* outer_ = nullptr;                      // of a sub-graph: the pass of the program, which warns
+  std::vector<bool> counts_;                   // of a sub-graph: which inputs are num_batches_tracked
+  size_t inputs_ = 0;
   std::unordered_set<const Value*> counters_;  // num_batches_tracked
   std::set<std::string> training_, fixed_;     // module paths: that train; whose mode could not be turned
 };

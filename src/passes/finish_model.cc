@@ -129,7 +129,7 @@ class Finisher {
     for (size_t i = 0; fits && was.ranked && is.ranked && i < was.shape.size(); ++i)
       fits = was.shape[i].IsUnknown() || is.shape[i].IsUnknown() || !ProvablyNotEqual(was.shape[i], is.shape[i]);
     if (fits) return;
-    Problem problem{"E0206", "the program changes the shape of its state '" + std::string(output.target) + "': the next value can't be fed back",
+    Problem problem{"E0208", "the program changes the shape of its state '" + std::string(output.target) + "': the next value can't be fed back",
                     "--state drop leaves it out", value->def ? value->def->loc : 0, {}, {}};
     context_.diagnostics.Report(context_.diagnostics.Add(std::move(problem)));
   }

@@ -69,6 +69,19 @@ struct Report {
     std::string help;    // what to do about it
     int64_t count = 1;
   };
+  // One write of the program, as Explain tells of it.
+  struct Write {
+    std::string op;      // "aten::fill_.Scalar"
+    std::string file;    // where the program does it
+    int64_t line = 0;
+    std::string source;
+    std::string module;
+    std::vector<std::string> through;  // "%select = select.int": the tensor that is written and the views up to its memory, innermost first
+    std::string memory;                // whose memory it is: the name of an input, parameter or buffer, else a value: "%clone"
+    std::string fate;                  // "value", "written back", "dead" or "refused"
+    std::vector<std::string> by;       // ops that write it back, in order
+    std::vector<std::string> outputs;  // "counter_next": what of the program's state it reaches
+  };
   struct Timing {
     std::string stage;
     double milliseconds = 0;
@@ -81,14 +94,15 @@ struct Report {
   int exit_code = 0;
   std::string input;  // path of the file that was read
   std::vector<Problem> problems;
-  std::string output;  // what Inspect, Check and Explain tell
+  std::string output;         // what Inspect, Check and Explain tell
+  std::vector<Write> writes;  // of Explain
   std::vector<Timing> timings;
   std::vector<Statistic> statistics;
 
   bool ok() const { return exit_code == 0; }
   // The problems as a compiler prints them, one paragraph each, errors last; "" when there are none.
   std::string Text() const;
-  // All of it as one JSON object: {"exit_code", "input", "problems", "timings", "statistics", "output"}.
+  // All of it as one JSON object: {"exit_code", "input", "problems", "timings", "statistics", "output", "writes"}.
   std::string Json() const;
 };
 

@@ -34,6 +34,14 @@ void AddProblems(const Diagnostics& diagnostics, const std::vector<Loc>& locs, R
   if (diagnostics.failed()) report.exit_code = 1;
 }
 
+void ReportPoison(Diagnostics& diagnostics, const Graph& graph) {
+  for (const Node* node : graph.nodes) {
+    if (node->op->name == "pt2onnx::poison") diagnostics.Report(static_cast<uint32_t>(std::get<int64_t>(node->args[0])));
+    for (const Arg& arg : node->args)
+      if (Graph* const* body = std::get_if<Graph*>(&arg)) ReportPoison(diagnostics, **body);
+  }
+}
+
 void AddError(const Error& error, Report& report) {
   report.problems.push_back({.code = error.code, .message = error.message, .help = error.help});
   report.exit_code = 1;

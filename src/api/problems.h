@@ -14,6 +14,9 @@ namespace pt2onnx {
 // there are. In the order of their first occurrence.
 void AddProblems(const Diagnostics& diagnostics, const std::vector<Loc>& locs, Report& report);
 
+// Problems whose poison is still in a graph without dead code: they reach something.
+void ReportPoison(Diagnostics& diagnostics, const Graph& graph);
+
 // Why a file could not be read or written.
 void AddError(const Error& error, Report& report);
 

@@ -84,6 +84,24 @@ void AppendJson(std::string& out, const Report::Problem& p) {
   object.Key("count") += fmt::format("{}", p.count);
 }
 
+void AppendJson(std::string& out, const Report::Write& w) {
+  JsonList object(out, '{', '}');
+  const auto texts = [&](std::string_view key, const std::vector<std::string>& list) {
+    JsonList items(object.Key(key), '[', ']');
+    for (const std::string& text : list) AppendJsonString(items.Item(), text);
+  };
+  object.Text("op", w.op);
+  object.Text("file", w.file);
+  if (!w.file.empty()) object.Key("line") += fmt::format("{}", w.line);
+  object.Text("source", w.source);
+  object.Text("module", w.module);
+  texts("through", w.through);
+  object.Text("memory", w.memory);
+  object.Text("fate", w.fate);
+  texts("by", w.by);
+  texts("outputs", w.outputs);
+}
+
 }  // namespace
 
 std::string Report::Text() const {
@@ -115,6 +133,10 @@ std::string Report::Json() const {
       for (const Statistic& statistic : statistics) list.Key(statistic.name) += fmt::format("{}", statistic.value);
     }
     object.Text("output", output);
+    if (!writes.empty()) {
+      JsonList list(object.Key("writes"), '[', ']');
+      for (const Write& write : writes) AppendJson(list.Item(), write);
+    }
   }
   return out;
 }

@@ -195,6 +195,7 @@ void Functionalize::CarryUp(Alias* parent) {
   parent->filled = false;
   parent->stamp = parent->storage()->version;
   for (const auto& [begin, view] : parent->below->views) {
+    if (log_) log_->Carried(view, !alone);
     view->pending = false;
     view->old = nullptr;
     view->from = view->overlapping ? kStale : parent->epoch;
@@ -230,6 +231,7 @@ Value* Functionalize::Gathered(const Alias& parent) {
 void Functionalize::Write(Alias* alias, Value* value, bool fill) {
   Storage* storage = alias->storage();
   Value* before = Read(alias);  // so that its ancestors are right, besides what is pending
+  if (log_) log_->Overwrites(alias);
   const uint32_t now = ++storage->version;
   if (alias->parent && !alias->old) alias->old = before;
   SetValue(alias, value);

@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "passes/alias.h"
+#include "passes/write_log.h"
 #include "rewrite/aten.h"
 #include "rewrite/sink.h"
 
@@ -23,7 +24,9 @@ namespace pt2onnx {
 
 class Functionalize : public Sink {
  public:
-  explicit Functionalize(Sink& down) : Sink(down.context()), down_(down), aten_(down), first_(down.context().value_count()) {}
+  // log: told of each write and what becomes of it; may be null.
+  explicit Functionalize(Sink& down, WriteLog* log = nullptr)
+      : Sink(down.context()), down_(down), aten_(down), log_(log), first_(down.context().value_count()) {}
 
   Value* Input(const GraphInput& input) override;
   Results Emit(const Call& call) override;
@@ -104,6 +107,7 @@ class Functionalize : public Sink {
 
   Sink& down_;
   Aten aten_;
+  WriteLog* log_;
   const Call idle_{FindOpInTable("pt2onnx::poison"), {}, {}};                    // what is emitted between calls stands nowhere in the user's program
   const uint32_t first_;                 // handles have ids from here on
   std::vector<TensorObject*> tensors_;   // by handle id - first_

@@ -24,7 +24,9 @@ constexpr std::string_view kDropouts[] = {"aten::dropout", "aten::feature_dropou
 
 Value* Functionalize::ReadHandle(Value* handle) {
   TensorObject* tensor = Tensor(handle);
-  return tensor ? Read(tensor->alias) : handle;
+  if (!tensor) return handle;
+  if (log_) log_->Seen(tensor->alias->storage());
+  return Read(tensor->alias);
 }
 
 std::vector<Arg> Functionalize::ReadArgs(std::span<const Arg> args) {
@@ -82,7 +84,10 @@ Results Functionalize::RefuseCall(const Call& call, std::string_view code, std::
 // A write that can't be followed: whoever sees the memory sees the problem.
 Results Functionalize::RefuseWrite(const Call& call, std::span<Alias* const> targets, std::string_view code, std::string message, std::string help) {
   const uint32_t number = context_.diagnostics.Add({std::string(code), std::move(message), std::move(help), call.loc, std::string(call.op->name), {}});
-  for (Alias* target : targets) WritePoison(target, number, call.loc);
+  for (Alias* target : targets) {
+    WritePoison(target, number, call.loc);
+    if (log_) log_->Wrote(*call.op, call.loc, target, true);
+  }
   return Answer(call, EmitPoison(down_, number, call.types, call.loc));
 }
 
@@ -327,6 +332,7 @@ void Functionalize::Finish() {
       if (storage->version == 0 && alias == state.before) continue;
       const OutputKind kind = user ? OutputKind::InputMutation
                                    : state.input.kind == InputKind::Parameter ? OutputKind::ParameterMutation : OutputKind::BufferMutation;
+      if (log_) log_->Seen(storage), log_->Changed(storage, state.input.target);
       down_.Output({.value = Read(alias), .kind = kind, .target = state.input.target, .storage = storage->name});
     }
   };

@@ -115,7 +115,7 @@ Functionalize::Body Functionalize::RunBody(const Graph& from, const std::vector<
   body.graph = context_.NewGraph();
   body.graph->name = from.name;
   body.sink = std::make_unique<GraphSink>(context_, *body.graph);
-  body.pass = std::make_unique<Functionalize>(*body.sink);
+  body.pass = std::make_unique<Functionalize>(*body.sink, log_);
   Functionalize& pass = *body.pass;
   std::vector<Value*> handles;
   for (size_t i = 0; i < operands.size(); ++i) {

@@ -9,6 +9,7 @@ namespace pt2onnx {
 // Gives a tensor a new value: cast to its dtype, expanded to its shape.
 void Functionalize::Store(Alias* alias, Value* value, const Call& call, bool fill) {
   Write(alias, aten_.Expand(aten_.Cast(aten_.Wrap(value), alias->type.dtype), alias->type.shape).value, fill);
+  if (log_) log_->Wrote(*call.op, call.loc, alias, false);
   if (alias->storage()->doubted) PoisonDoubted(alias->storage(), call);
 }
 

@@ -73,7 +73,6 @@ def test_no_option_is_ignored_in_silence(run, demo, tmp_path, words):
     assert done.code == 1 and "E0902" in done.err and words[0] in done.err and not any(tmp_path.iterdir())
 
 
-@pytest.mark.xfail(strict=True, reason="explain is not in this version yet")
 def test_explain(run, demo):
     done = run("explain", demo)
     assert done.code == 0 and "y[:, :, 0] = 0" in done.out and "counter" in done.out

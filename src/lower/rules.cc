@@ -13,6 +13,7 @@ void CtcRules(Rules<Onnx>& r);
 void CumulativeRules(Rules<Onnx>& r);
 void DifferenceRules(Rules<Onnx>& r);
 void DistanceRules(Rules<Onnx>& r);
+void DistributionRules(Rules<Onnx>& r);
 void DropoutRules(Rules<Onnx>& r);
 void FftRules(Rules<Onnx>& r);
 void GradientRules(Rules<Onnx>& r);
@@ -60,6 +61,7 @@ Rules<Onnx> LoweringRules() {
   CumulativeRules(r);
   DifferenceRules(r);
   DistanceRules(r);
+  DistributionRules(r);
   DropoutRules(r);
   FftRules(r);
   GradientRules(r);

@@ -27,14 +27,22 @@ DRAWS = {  # function, mean, standard deviation, smallest, largest
     "bernoulli p": (lambda x: torch.empty(N).bernoulli_(0.3), 0.3, 0.4583, 0, 1),
     "multinomial": (lambda x: torch.multinomial(torch.tensor([1.0, 0, 3, 1]), N, True), 1.8, 0.9798, 0, 3),
 }
+LOOPED = {
+    "poisson": (lambda x: torch.poisson(x + 3.5), 3.5, 1.8708, 0, 30),
+    "binomial": (lambda x: torch.binomial(x + 7, torch.tensor(0.3)), 2.1, 1.2124, 0, 7),
+    "gamma": (lambda x: torch._standard_gamma(x + 2.5), 2.5, 1.5811, 0, 40),
+    "gamma below 1": (lambda x: torch._standard_gamma(x.double() + 0.5), 0.5, 0.7071, 0, 40),
+    "dirichlet": (lambda x: torch._sample_dirichlet(x.reshape(-1, 4) + torch.tensor([1.0, 2, 3, 4]))[:, 1].expand(4, -1), 0.2, 0.1206, 0, 1),
+}
 
 
 @pytest.mark.parametrize("opset", [20, 22])
 def test_distribution(check_program, opset):
+    draws = DRAWS | LOOPED if opset < 22 else DRAWS
     x = torch.zeros(N)
-    done = check_program(Many([draw[0] for draw in DRAWS.values()]), (x,), values=False, opset=opset)
+    done = check_program(Many([draw[0] for draw in draws.values()]), (x,), values=False, opset=opset)
     runs = [done.session({name: x.numpy() for name in done.session.inputs}) for _ in range(2)]
-    for (kind, (_, mean, deviation, low, high)), first, second in zip(DRAWS.items(), *(run.values() for run in runs)):
+    for (kind, (_, mean, deviation, low, high)), first, second in zip(draws.items(), *(run.values() for run in runs)):
         first, second = first.astype(np.float64), second.astype(np.float64)
         assert not np.array_equal(first, second), kind
         assert abs(first.mean() - mean) < 6 * deviation / N ** 0.5, kind

@@ -287,9 +287,26 @@ Val ChannelShuffle(Onnx& b, Val self, SymExpr groups) {
   const Val split = b.Reshape(self, WithDims(self.shape(), 1, 1, {groups, FloorDiv(self.dim(1), groups)}));
   return b.Reshape(b.Transpose(split, MoveDims(split.rank(), {1}, {2})), DimVec(self.shape()));
 }
+// All as long as the longest, with padding behind or before, side by side.
+Val PadSequence(Onnx& b, const aten::pad_sequence& op) {
+  SymExpr longest = 0;
+  for (const Val& x : op.sequences) longest = Max(longest, x.dim(0));
+  const int64_t axis = op.batch_first ? 0 : 1;
+  Vals rows;
+  for (const Val& x : op.sequences) {
+    DimVec rest(x.shape());
+    rest[0] = longest - x.dim(0);
+    const Val filler = b.Full(rest, op.padding_value, x.dtype());
+    const Val padded = rest[0] == 0 ? x : b.Concat(op.padding_side == "left" ? Vals{filler, x} : Vals{x, filler}, 0);
+    rows.push_back(b.Unsqueeze(padded, {axis}));
+  }
+  return b.Concat(rows, axis);
+}
+
 }  // namespace
 
 void JoinRules(Rules<Onnx>& r) {
+  r.On<PadSequence>();
   OnEach<aten::cat, aten::concat, aten::concatenate>(r, [](Onnx& b, const auto& op) { return Cat(b, op.tensors, op.dim); });
   OnEach<aten::stack, aten::_stack>(r, [](Onnx& b, const auto& op) { return Stack(b, op.tensors, op.dim); });
   r.On([](Onnx& b, const aten::_chunk_cat& op) { return ChunkCat(b, op.tensors, op.dim, op.num_chunks); });

@@ -293,6 +293,8 @@ void ReduceRules(Rules<Onnx>& r) {
   r.On<LinalgNorm>();
   r.On([](Onnx& b, const aten::linalg_norm_ord_str& op) { return NamedMatrixNorm(b, op.self, op.ord, op.dim, op.keepdim); });
   r.On([](Onnx& b, const aten::linalg_matrix_norm& op) { return MatrixNorm(b, InResultDType(b, op.self), op.ord.AsDouble(), IntVec(op.dim), op.keepdim); });
+  r.On([](Onnx& b, const aten::nuclear_norm& op) { return NamedMatrixNorm(b, op.self, "nuc", kAll, op.keepdim); });
+  r.On([](Onnx& b, const aten::nuclear_norm_dim& op) { return NamedMatrixNorm(b, op.self, "nuc", Dim(op.dim), op.keepdim); });
   r.On([](Onnx& b, const aten::linalg_matrix_norm_str_ord& op) { return NamedMatrixNorm(b, op.self, op.ord, op.dim, op.keepdim); });
 }
 

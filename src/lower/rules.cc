@@ -23,6 +23,7 @@ void HopRules(Rules<Onnx>& r);
 void IndexRules(Rules<Onnx>& r);
 void JoinRules(Rules<Onnx>& r);
 void LinalgExpRules(Rules<Onnx>& r);
+void LinalgLdlRules(Rules<Onnx>& r);
 void LinalgQrRules(Rules<Onnx>& r);
 void LinalgRules(Rules<Onnx>& r);
 void LinalgSolveRules(Rules<Onnx>& r);
@@ -71,6 +72,7 @@ Rules<Onnx> LoweringRules() {
   IndexRules(r);
   JoinRules(r);
   LinalgExpRules(r);
+  LinalgLdlRules(r);
   LinalgQrRules(r);
   LinalgRules(r);
   LinalgSolveRules(r);

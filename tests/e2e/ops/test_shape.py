@@ -49,7 +49,7 @@ STATIC = {
                 lambda x: x.diagonal_scatter(x.diagonal() * 2), lambda x: x.diagonal_scatter(x.diagonal(-1, 2, 0) * 2, -1, 2, 0),
                 lambda x: torch.as_strided_scatter(x, x[0, :2, :2] * 2, (2, 2), (1, 9), 3)],
     "cat": [X, lambda x: torch.cat([x, x[:1]]), lambda x: torch.cat([x, x.int(), x > 0], -1), lambda x: torch.cat([x.new_zeros(0), x]), lambda x: torch.cat([x[:0], x, x[:0]]),
-            lambda x: torch.stack([x, -x], -1), lambda x: torch.stack([x[0, 0, 0], x[0, 0, 1]]), lambda x: torch.hstack([x[0, 0], x[0, 1]]), lambda x: torch.hstack([x, x]),
+            lambda x: torch.stack([x, -x], -1), lambda x: torch.nn.utils.rnn.pad_sequence([x[:2], x[1:], x[:0]], True, -1), lambda x: torch.nn.utils.rnn.pad_sequence([x[0, 0], x[0, 1, :2]], padding_side="left"), lambda x: torch.stack([x[0, 0, 0], x[0, 0, 1]]), lambda x: torch.hstack([x[0, 0], x[0, 1]]), lambda x: torch.hstack([x, x]),
             lambda x: torch.vstack([x[0, 0], x[0]]), lambda x: torch.dstack([x[0], x[0]]), lambda x: torch.dstack([x[0, 0], x[0, 1]]), lambda x: torch.dstack([x[0, 0, 0]]),
             lambda x: torch.column_stack([x[0], x[0, :, 0]]), lambda x: torch.column_stack([x[0, 0, 0], x[0, 0, 1]]), lambda x: torch.block_diag(x[0], x[0, 0], x[0, 0, 0]),
             lambda x: torch._chunk_cat([x, x[:3]], 0, 3)],

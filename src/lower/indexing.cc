@@ -104,10 +104,11 @@ Scalar ExtremeOf(DType dtype, bool largest) {
   return largest ? most : IsUnsigned(dtype) ? 0 : -most - 1;
 }
 
-Val LaterUnsupported(Onnx& b, size_t result, std::string message) {
+Val LaterUnsupported(Onnx& b, size_t result, std::string message, std::string help) {
   Problem problem;
   problem.code = "E0301";
   problem.message = std::move(message);
+  problem.help = std::move(help);
   problem.loc = b.call().loc;
   problem.op = b.call().op->name;
   Value* value = b.context().NewValue(b.call().types[result]);

@@ -56,7 +56,7 @@ Val OnDiagonal(Onnx& b, SymExpr rows, SymExpr cols, SymExpr offset);
 Scalar ExtremeOf(DType dtype, bool largest);
 
 // One result of an op whose other results can be had: a problem that is reported only if somebody reads it.
-Val LaterUnsupported(Onnx& b, size_t result, std::string message);
+Val LaterUnsupported(Onnx& b, size_t result, std::string message, std::string help = "");
 
 // x with x[..., positions, ...] = v; positions: int64 vector, of distinct indices or the last one wins. Moves whole slices.
 Val ReplaceAlong(Onnx& b, Val x, int64_t axis, Val positions, Val v);

@@ -13,6 +13,7 @@ namespace pt2onnx {
 namespace {
 
 constexpr const char* kVectors = "the signs of singular vectors and eigenvectors are LAPACK's arbitrary choice, which a model can't repeat";
+constexpr const char* kInstead = "use what does not depend on them: svdvals, eigvalsh, pinv, matrix_norm, matrix_rank, a product like U @ V.mT by polar";
 
 // A = W V^T: W's columns are orthogonal, V is too. float64, whatever A is. There may be a column of zeros more than A has.
 struct Jacobi {
@@ -194,16 +195,16 @@ Val SingularValues(Onnx& b, Val a) {
 void LinalgSvdRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const aten::linalg_svdvals& op) { return SingularValues(b, op.A); });
   OnEach<aten::linalg_svd, aten::_linalg_svd>(
-      r, [](Onnx& b, const auto& op) { return Vals{LaterUnsupported(b, 0, kVectors), SingularValues(b, op.A), LaterUnsupported(b, 2, kVectors)}; });
+      r, [](Onnx& b, const auto& op) { return Vals{LaterUnsupported(b, 0, kVectors, kInstead), SingularValues(b, op.A), LaterUnsupported(b, 2, kVectors, kInstead)}; });
   r.On([](Onnx& b, const aten::svd& op) {
     if (!op.compute_uv) return Vals{b.Zeros(ResultShape(b, 0), op.self.dtype()), SingularValues(b, op.self), b.Zeros(ResultShape(b, 2), op.self.dtype())};
-    return Vals{LaterUnsupported(b, 0, kVectors), SingularValues(b, op.self), LaterUnsupported(b, 2, kVectors)};
+    return Vals{LaterUnsupported(b, 0, kVectors, kInstead), SingularValues(b, op.self), LaterUnsupported(b, 2, kVectors, kInstead)};
   });
 
   r.On([](Onnx& b, const aten::linalg_eigvalsh& op) { return Eigenvalues(b, op.self, op.UPLO); });
-  r.On([](Onnx& b, const aten::linalg_eigh& op) { return Vals{Eigenvalues(b, op.self, op.UPLO), LaterUnsupported(b, 1, kVectors)}; });
+  r.On([](Onnx& b, const aten::linalg_eigh& op) { return Vals{Eigenvalues(b, op.self, op.UPLO), LaterUnsupported(b, 1, kVectors, kInstead)}; });
   r.On([](Onnx& b, const aten::_linalg_eigh& op) {
-    return Vals{Eigenvalues(b, op.A, op.UPLO), op.compute_v ? LaterUnsupported(b, 1, kVectors) : b.Zeros(ResultShape(b, 1), op.A.dtype())};
+    return Vals{Eigenvalues(b, op.A, op.UPLO), op.compute_v ? LaterUnsupported(b, 1, kVectors, kInstead) : b.Zeros(ResultShape(b, 1), op.A.dtype())};
   });
 
   r.On([](Onnx& b, const aten::linalg_matrix_rank& op) { return Rank(b, op.self, {b.Constant(op.tol, DType::F64), b.Constant(0, DType::F64)}, op.hermitian); });

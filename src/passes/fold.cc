@@ -6,6 +6,7 @@
 #include <functional>
 #include <numeric>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "onnx/attr_types.h"
 #include "onnx/constants.h"
@@ -365,11 +366,16 @@ class Walker {
  public:
   explicit Walker(Context& context) : context_(context) {}
 
-  void Run(Graph& graph) {
+  // What a body gives back must be made by a node of its own: an equal constant outside would take its place.
+  void Run(Graph& graph, bool is_body = false) {
+    std::unordered_set<const Value*> given;
+    if (is_body)
+      for (const GraphOutput& output : graph.outputs)
+        if (Value* const* value = std::get_if<Value*>(&output.value)) given.insert(*value);
     for (Node* node : graph.nodes) {
       for (const Arg& arg : node->args)
-        if (Graph* const* body = std::get_if<Graph*>(&arg)) Run(**body);
-      if (IsOnnx(*node->op) && node->results.size() == 1) Visit(*node);
+        if (Graph* const* body = std::get_if<Graph*>(&arg)) Run(**body, true);
+      if (IsOnnx(*node->op) && node->results.size() == 1 && !given.contains(node->results[0])) Visit(*node);
     }
   }
 

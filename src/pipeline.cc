@@ -9,7 +9,6 @@
 #include "lower/rules.h"
 #include "passes/complex.h"
 #include "passes/decompose.h"
-#include "passes/eager_form.h"
 #include "passes/fold.h"
 #include "passes/functionalize.h"
 #include "passes/lower.h"
@@ -30,16 +29,14 @@ Pass Make(const Args&... args) {
 
 }  // namespace
 
-Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options, Implementations implementations) {
-  const bool file = until == Until::FunctionalFile || until == Until::CoreFile, core = until == Until::CoreFile;
-  const Rules<Aten> decompositions = core ? CoreRules() : DecompositionRules();
+Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options, Implementations implementations, WriteLog* log) {
+  const Rules<Aten> decompositions = until == Until::CoreAten ? CoreRules() : DecompositionRules();
   const Rules<Pairs> complex = ComplexRules();
   const Rules<Onnx> lowerings = LoweringRules();
   std::vector<Pass> passes;
   if (!implementations.empty()) passes.push_back(Make<InlineImplementations>(implementations));
-  passes.insert(passes.end(), {Make<Mode>(options.mode), Make<Unvmap>(), Make<Functionalize>()});
-  if (until != Until::Functional && until != Until::FunctionalFile) passes.insert(passes.end(), {Make<Decompose>(decompositions), Make<ReplaceInplace>()});
-  if (file) passes.push_back(Make<EagerForm>(core));
+  passes.insert(passes.end(), {Make<Mode>(options.mode), Make<Unvmap>(), Make<Functionalize>(log)});
+  if (until != Until::Functional) passes.insert(passes.end(), {Make<Decompose>(decompositions), Make<ReplaceInplace>()});
   if (until == Until::Onnx) passes.insert(passes.end(), {Make<ComplexToReal>(complex), Make<PromoteTypes>()});
 
   const auto end = [&](Graph& graph) -> std::unique_ptr<Sink> {

@@ -8,11 +8,13 @@
 
 namespace pt2onnx {
 
-// Functional, Core: as further passes take them. FunctionalFile, CoreFile: as a .pt2 has them, for eager PyTorch; CoreFile has decomposed
-// also what has a lowering of its own, to Core ATen. Onnx: everything.
-enum class Until { Functional, FunctionalFile, Core, CoreFile, Onnx };
+class WriteLog;
+
+// CoreAten: decomposed is also what has a lowering of its own, for programs that are written; Core: as lowering takes it. Onnx: everything.
+enum class Until { Functional, Core, CoreAten, Onnx };
 
 // The program after the passes up to `until`, as a new graph. options.separate_passes: one graph a pass; the same text either way.
-Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options, Implementations implementations = {});
+// log: told of each write; may be null.
+Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options, Implementations implementations = {}, WriteLog* log = nullptr);
 
 }  // namespace pt2onnx

@@ -11,8 +11,8 @@
 #include "api/session.h"
 #include "ir/location.h"
 #include "passes/cleanup.h"
-#include "passes/functionalize.h"
-#include "passes/mode.h"
+#include "passes/write_log.h"
+#include "pipeline.h"
 #include "pt2onnx/pt2onnx.h"
 
 namespace pt2onnx {
@@ -37,14 +37,26 @@ std::string NameOf(const Alias* alias) { return alias->name.empty() ? "a view" :
 // Which op writes a view's value back into what it views.
 std::string_view InverseOf(const Alias* alias) {
   switch (alias->step.view) {
-    case ViewClass::Slice: case ViewClass::Narrow: return "slice_scatter";
-    case ViewClass::Select: return "select_scatter";
-    case ViewClass::Diagonal: return "diagonal_scatter";
-    case ViewClass::Reshape: return "reshape";
-    case ViewClass::Permute: case ViewClass::PermuteConj: return "permute";
-    case ViewClass::Expand: case ViewClass::Unfold: case ViewClass::AsStrided: return "scatter by index";
-    case ViewClass::Identity: return "";
-    default: return WithoutNamespace(alias->step.op->name);
+    case ViewClass::Slice:
+    case ViewClass::Narrow:
+      return "slice_scatter";
+    case ViewClass::Select:
+      return "select_scatter";
+    case ViewClass::Diagonal:
+      return "diagonal_scatter";
+    case ViewClass::Reshape:
+      return "reshape";
+    case ViewClass::Permute:
+    case ViewClass::PermuteConj:
+      return "permute";
+    case ViewClass::Expand:
+    case ViewClass::Unfold:
+    case ViewClass::AsStrided:
+      return "scatter by index";
+    case ViewClass::Identity:
+      return "";
+    default:
+      return WithoutNamespace(alias->step.op->name);
   }
 }
 
@@ -62,9 +74,12 @@ Report::Write Told(const WriteLog::Record& record, const std::vector<Loc>& locs,
   for (const WriteLog::Step& step : record.carried)
     if (const std::string_view inverse = step.together ? "cat" : InverseOf(step.view); !inverse.empty()) write.by.push_back(std::string(inverse));
   for (const std::string_view name : record.outputs) write.outputs.push_back(fmt::format("{}_next", name));
-  if (record.refused) write.fate = "refused";
-  else if (!record.seen || record.gone || !live.contains(record.value)) write.fate = "dead";
-  else write.fate = write.by.empty() ? "value" : "written back";
+  if (record.refused)
+    write.fate = "refused";
+  else if (!record.seen || record.gone || !live.contains(record.value))
+    write.fate = "dead";
+  else
+    write.fate = write.by.empty() ? "value" : "written back";
   return write;
 }
 
@@ -75,9 +90,12 @@ std::string Text(const Report::Write& write) {
   out += write.memory;
   if (!write.module.empty()) out += fmt::format(", in {}", write.module);
   out += "\n  -> ";
-  if (write.fate == "value") out += "a new value";
-  else if (write.fate == "dead") out += "dead: nothing reads it";
-  else out += write.fate;
+  if (write.fate == "value")
+    out += "a new value";
+  else if (write.fate == "dead")
+    out += "dead: nothing reads it";
+  else
+    out += write.fate;
   for (size_t i = 0; i < write.by.size() && write.fate == "written back"; ++i) out += (i ? ", " : " by ") + write.by[i];
   for (size_t i = 0; i < write.outputs.size() && write.fate != "dead"; ++i) out += (i ? ", " : "; output ") + write.outputs[i];
   return out + "\n";
@@ -90,12 +108,8 @@ Report Explain(const std::string& path, const Options& options) {
   if (!session.ok()) return session.Finish();
   Context& context = session.context;
   session.Stage("passes");
-  Graph& graph = *context.NewGraph();
-  GraphSink sink(context, graph);
   WriteLog log;
-  class Functionalize functionalize(sink, &log);
-  Mode mode(functionalize, options.mode);
-  Replay(*session.program().graph, mode);
+  Graph& graph = *RunPasses(context, session.program(), Until::Functional, options, session.implementations(), &log);
   RemoveDeadCode(context, graph);
   ReportPoison(context.diagnostics, graph);
   Values live;

@@ -49,12 +49,15 @@ void Reductions(Rules<Aten>& r) {
   r.On([](Aten& b, const aten::all_dims& op) {
     return b.Cast(Not(b, b(aten::any_dims{.self = Not(b, op.self), .dim = op.dim, .keepdim = op.keepdim})), RecordedDType(b));
   });
-  r.On([](Aten& b, const aten::var& op) { return b(aten::var_correction{.self = op.self, .dim = AllDims(b, op.self), .correction = Scalar(op.unbiased ? 1 : 0)}); });
+  r.On([](Aten& b, const aten::var& op) {
+    return b(aten::var_correction{.self = op.self, .dim = AllDims(b, op.self), .correction = Scalar(op.unbiased ? 1 : 0)});
+  });
   r.On([](Aten& b, const aten::std_& op) {
     return b(aten::sqrt{.self = b(aten::var_correction{.self = op.self, .dim = AllDims(b, op.self), .correction = Scalar(op.unbiased ? 1 : 0)})});
   });
   r.On([](Aten& b, const aten::std_dim& op) {
-    return b(aten::sqrt{.self = b(aten::var_correction{.self = op.self, .dim = op.dim, .correction = Scalar(op.unbiased ? 1 : 0), .keepdim = op.keepdim})});
+    return b(aten::sqrt{
+        .self = b(aten::var_correction{.self = op.self, .dim = op.dim, .correction = Scalar(op.unbiased ? 1 : 0), .keepdim = op.keepdim})});
   });
   r.On([](Aten& b, const aten::std_correction& op) {
     return b(aten::sqrt{.self = b(aten::var_correction{.self = op.self, .dim = op.dim, .correction = op.correction, .keepdim = op.keepdim})});
@@ -84,10 +87,14 @@ Val Xlogy(Aten& b, const aten::xlogy_Tensor& op) {
 
 double Largest(DType dtype) {
   switch (dtype) {
-    case DType::F16: return 65504;
-    case DType::BF16: return 3.3895313892515355e38;
-    case DType::F64: return std::numeric_limits<double>::max();
-    default: return std::numeric_limits<float>::max();
+    case DType::F16:
+      return 65504;
+    case DType::BF16:
+      return 3.3895313892515355e38;
+    case DType::F64:
+      return std::numeric_limits<double>::max();
+    default:
+      return std::numeric_limits<float>::max();
   }
 }
 Val NanToNum(Aten& b, const aten::nan_to_num& op) {
@@ -108,9 +115,13 @@ void Arithmetic(Rules<Aten>& r) {
   r.On([](Aten& b, const aten::clamp_min& op) { return Clamp(b, op.self, op.min, {}); });
   r.On([](Aten& b, const aten::clamp_max& op) { return Clamp(b, op.self, {}, op.max); });
   r.On([](Aten& b, const aten::floor_divide& op) { return b(aten::div_Tensor_mode{.self = op.self, .other = op.other, .rounding_mode = "floor"}); });
-  r.On([](Aten& b, const aten::floor_divide_Scalar& op) { return b(aten::div_Scalar_mode{.self = op.self, .other = op.other, .rounding_mode = "floor"}); });
+  r.On([](Aten& b, const aten::floor_divide_Scalar& op) {
+    return b(aten::div_Scalar_mode{.self = op.self, .other = op.other, .rounding_mode = "floor"});
+  });
   r.On([](Aten& b, const aten::frac& op) { return op.self - b(aten::trunc{.self = op.self}); });
-  r.On([](Aten& b, const aten::sgn& op) { return IsComplex(op.self.dtype()) ? b.Unsupported("the sign of complex numbers is not in Core ATen") : b(aten::sign{.self = op.self}); });
+  r.On([](Aten& b, const aten::sgn& op) {
+    return IsComplex(op.self.dtype()) ? b.Unsupported("the sign of complex numbers is not in Core ATen") : b(aten::sign{.self = op.self});
+  });
   r.On<Lerp>();
   r.On<LerpTensor>();
   r.On<Xlogy>();
@@ -145,7 +156,8 @@ void Activations(Rules<Aten>& r) {
   r.On([](Aten& b, const aten::hardswish& op) { return op.self * HardSigmoid(b, op.self); });
   r.On([](Aten& b, const aten::relu6& op) { return b(aten::hardtanh{.self = op.self, .min_val = 0, .max_val = 6}); });
   r.On([](Aten& b, const aten::selu& op) { return b(aten::elu{.self = op.self, .alpha = kSeluAlpha, .scale = kSeluScale}); });
-  r.On([](Aten& b, const aten::celu& op) { return b(aten::elu{.self = op.self, .alpha = op.alpha, .input_scale = Scalar(1 / op.alpha.AsDouble())}); });
+  r.On(
+      [](Aten& b, const aten::celu& op) { return b(aten::elu{.self = op.self, .alpha = op.alpha, .input_scale = Scalar(1 / op.alpha.AsDouble())}); });
   r.On([](Aten& b, const aten::softplus& op) { return Softplus(b, op.self, op.beta, op.threshold); });
   r.On([](Aten& b, const aten::mish& op) { return op.self * b(aten::tanh{.self = Softplus(b, op.self, 1, 20)}); });
   // min(x, 0) - log(1 + exp(-|x|))
@@ -165,8 +177,12 @@ void Activations(Rules<Aten>& r) {
     const Val slope = Plus(b, Times(b, unit, Scalar(op.upper.AsDouble() - op.lower.AsDouble())), op.lower);
     return Where(b, b(aten::le_Scalar{.self = op.self, .other = 0}), op.self * slope, op.self);
   });
-  r.On([](Aten& b, const aten::threshold& op) { return WhereNumber(b, b(aten::le_Scalar{.self = op.self, .other = op.threshold_}), op.value, op.self); });
-  r.On([](Aten& b, const aten::hardshrink& op) { return WhereNumber(b, b(aten::le_Scalar{.self = b(aten::abs{.self = op.self}), .other = op.lambd}), 0, op.self); });
+  r.On([](Aten& b, const aten::threshold& op) {
+    return WhereNumber(b, b(aten::le_Scalar{.self = op.self, .other = op.threshold_}), op.value, op.self);
+  });
+  r.On([](Aten& b, const aten::hardshrink& op) {
+    return WhereNumber(b, b(aten::le_Scalar{.self = b(aten::abs{.self = op.self}), .other = op.lambd}), 0, op.self);
+  });
   // x - lambda, x + lambda, 0 between; NaN stays
   r.On([](Aten& b, const aten::softshrink& op) {
     const Val x = op.self;

@@ -82,8 +82,15 @@ template <class Op, int spatial>
 void Conv(Rules<Aten>& r) {
   r.On([](Aten& b, const Op& op) {
     return Batched(b, op.input, spatial, [&](Val x) {
-      return b(aten::convolution{.input = x, .weight = op.weight, .bias = op.bias, .stride = op.stride, .padding = op.padding, .dilation = op.dilation,
-                                 .transposed = false, .output_padding = b.Copy(std::vector<SymExpr>(spatial, 0)), .groups = op.groups});
+      return b(aten::convolution{.input = x,
+                                 .weight = op.weight,
+                                 .bias = op.bias,
+                                 .stride = op.stride,
+                                 .padding = op.padding,
+                                 .dilation = op.dilation,
+                                 .transposed = false,
+                                 .output_padding = b.Copy(std::vector<SymExpr>(spatial, 0)),
+                                 .groups = op.groups});
     });
   });
 }
@@ -91,8 +98,15 @@ template <class Op, int spatial>
 void ConvTranspose(Rules<Aten>& r) {
   r.On([](Aten& b, const Op& op) {
     return Batched(b, op.input, spatial, [&](Val x) {
-      return b(aten::convolution{.input = x, .weight = op.weight, .bias = op.bias, .stride = op.stride, .padding = op.padding, .dilation = op.dilation,
-                                 .transposed = true, .output_padding = op.output_padding, .groups = op.groups});
+      return b(aten::convolution{.input = x,
+                                 .weight = op.weight,
+                                 .bias = op.bias,
+                                 .stride = op.stride,
+                                 .padding = op.padding,
+                                 .dilation = op.dilation,
+                                 .transposed = true,
+                                 .output_padding = op.output_padding,
+                                 .groups = op.groups});
     });
   });
 }
@@ -111,8 +125,15 @@ void ConvPadded(Rules<Aten>& r) {
         uneven |= !(all == 2 * half);
       }
       if (uneven) x = b(aten::constant_pad_nd{.self = x, .pad = b.Copy(ahead)});
-      return b(aten::convolution{.input = x, .weight = op.weight, .bias = op.bias, .stride = op.stride, .padding = b.Copy(padding), .dilation = op.dilation,
-                                 .transposed = false, .output_padding = b.Copy(std::vector<SymExpr>(spatial, 0)), .groups = op.groups});
+      return b(aten::convolution{.input = x,
+                                 .weight = op.weight,
+                                 .bias = op.bias,
+                                 .stride = op.stride,
+                                 .padding = b.Copy(padding),
+                                 .dilation = op.dilation,
+                                 .transposed = false,
+                                 .output_padding = b.Copy(std::vector<SymExpr>(spatial, 0)),
+                                 .groups = op.groups});
     });
   });
 }
@@ -135,7 +156,8 @@ Val BatchNorm(Aten& b, Val x, OptVal weight, OptVal bias, OptVal mean, OptVal va
   if (!training && mean && var)
     return b.All(aten::_native_batch_norm_legit_no_training{
         .input = x, .weight = weight, .bias = bias, .running_mean = *mean, .running_var = *var, .momentum = momentum, .eps = eps})[0];
-  return b.All(aten::_native_batch_norm_legit_no_stats{.input = x, .weight = weight, .bias = bias, .training = true, .momentum = momentum, .eps = eps})[0];
+  return b.All(
+      aten::_native_batch_norm_legit_no_stats{.input = x, .weight = weight, .bias = bias, .training = true, .momentum = momentum, .eps = eps})[0];
 }
 
 // Batch norm of (1, N*C, ...): each image of the batch has channels of its own.
@@ -165,8 +187,14 @@ Val RmsNorm(Aten& b, const aten::rms_norm& op) {
 
 Val GroupNorm(Aten& b, const aten::group_norm& op) {
   const SymExpr n = op.input.dim(0), c = op.input.dim(1);
-  return b.All(aten::native_group_norm{.input = op.input, .weight = op.weight, .bias = op.bias, .N = n, .C = c,
-                                       .HxW = Product(op.input.shape().subspan(2)), .group = op.num_groups, .eps = op.eps})[0];
+  return b.All(aten::native_group_norm{.input = op.input,
+                                       .weight = op.weight,
+                                       .bias = op.bias,
+                                       .N = n,
+                                       .C = c,
+                                       .HxW = Product(op.input.shape().subspan(2)),
+                                       .group = op.num_groups,
+                                       .eps = op.eps})[0];
 }
 
 void Norms(Rules<Aten>& r) {
@@ -175,7 +203,8 @@ void Norms(Rules<Aten>& r) {
   });
   r.On<InstanceNorm>();
   r.On([](Aten& b, const aten::layer_norm& op) {
-    return b.All(aten::native_layer_norm{.input = op.input, .normalized_shape = op.normalized_shape, .weight = op.weight, .bias = op.bias, .eps = op.eps})[0];
+    return b.All(
+        aten::native_layer_norm{.input = op.input, .normalized_shape = op.normalized_shape, .weight = op.weight, .bias = op.bias, .eps = op.eps})[0];
   });
   r.On<RmsNorm>();
   r.On<GroupNorm>();
@@ -188,9 +217,12 @@ Ints Second(Aten& b, Ints list, int64_t first) { return b.Copy(std::vector<int64
 
 Val MaxPool1d(Aten& b, const aten::max_pool1d& op) {
   const Val x = Unsqueeze(b, op.self, -2);
-  const Val y = b.All(aten::max_pool2d_with_indices{.self = x, .kernel_size = Second(b, op.kernel_size, 1),
-                                                    .stride = Second(b, op.stride.empty() ? op.kernel_size : op.stride, 1), .padding = Second(b, op.padding, 0),
-                                                    .dilation = Second(b, op.dilation, 1), .ceil_mode = op.ceil_mode})[0];
+  const Val y = b.All(aten::max_pool2d_with_indices{.self = x,
+                                                    .kernel_size = Second(b, op.kernel_size, 1),
+                                                    .stride = Second(b, op.stride.empty() ? op.kernel_size : op.stride, 1),
+                                                    .padding = Second(b, op.padding, 0),
+                                                    .dilation = Second(b, op.dilation, 1),
+                                                    .ceil_mode = op.ceil_mode})[0];
   return b(aten::squeeze_dim{.self = y, .dim = -2});
 }
 
@@ -273,9 +305,12 @@ Val Attention(Aten& b, const aten::scaled_dot_product_attention& op) {
     k = spread(k), v = spread(v);
   }
   Scalar scale = 1.0;
-  if (op.scale) scale = Scalar(*op.scale);
-  else if (op.query.dim(-1).IsConst()) scale = Scalar(1 / std::sqrt(static_cast<double>(op.query.dim(-1).Const())));
-  else scale = Scalar(TrueDiv(SymExpr::Float(1), UnaryFunction(SymOp::Sqrt, ToFloat(op.query.dim(-1)))));
+  if (op.scale)
+    scale = Scalar(*op.scale);
+  else if (op.query.dim(-1).IsConst())
+    scale = Scalar(1 / std::sqrt(static_cast<double>(op.query.dim(-1).Const())));
+  else
+    scale = Scalar(TrueDiv(SymExpr::Float(1), UnaryFunction(SymOp::Sqrt, ToFloat(op.query.dim(-1)))));
   Val scores = b(aten::mul_Scalar{.self = MatrixProduct(b, op.query, Swap(b, k, -1, -2)), .other = scale});
   OptVal mask = op.attn_mask;
   if (op.is_causal) {

@@ -165,7 +165,9 @@ void Copies(Rules<Aten>& r) {
   Converted<aten::to_other>(r);
   Converted<aten::type_as>(r);
   r.On([](Aten& b, const aten::lift_fresh_copy& op) { return b(aten::clone{.self = op.self}); });
-  r.On([](Aten& b, const aten::real& op) { return IsComplex(op.self.dtype()) ? b(aten::select_int{.self = b(aten::view_as_real{.self = op.self}), .dim = -1, .index = 0}) : op.self; });
+  r.On([](Aten& b, const aten::real& op) {
+    return IsComplex(op.self.dtype()) ? b(aten::select_int{.self = b(aten::view_as_real{.self = op.self}), .dim = -1, .index = 0}) : op.self;
+  });
 }
 
 }  // namespace

@@ -4,6 +4,7 @@ namespace pt2onnx {
 
 void AliasDecompositions(Rules<Aten>& r);
 void CoreCreation(Rules<Aten>& r);
+void CoreLoss(Rules<Aten>& r);
 void CoreMath(Rules<Aten>& r);
 void CoreNetwork(Rules<Aten>& r);
 void CoreViews(Rules<Aten>& r);
@@ -23,6 +24,7 @@ Rules<Aten> DecompositionRules() {
 Rules<Aten> CoreRules() {
   Rules<Aten> r = DecompositionRules();
   CoreCreation(r);
+  CoreLoss(r);
   CoreMath(r);
   CoreNetwork(r);
   CoreViews(r);

@@ -397,6 +397,11 @@ constexpr Row kRows[] = {
     {"aten::isinf", BoolLikeSelf},
     {"aten::isnan", BoolLikeSelf},
     {"aten::leaky_relu", SameAsSelf},
+    {"aten::linear", [](const In& in) {
+       std::vector<SymExpr> shape = ShapeOf(in.tensor());
+       shape.back() = in.tensor("weight").shape[0];
+       return in.Make(in.tensor().dtype, shape);
+     }},
     {"aten::log_softmax", SameAsSelf},
     {"aten::logical_and", [](const In& in) { return Elementwise(in, DType::Bool); }},
     {"aten::logical_not", BoolLikeSelf},

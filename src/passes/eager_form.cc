@@ -11,15 +11,46 @@ namespace pt2onnx {
 namespace {
 
 // Row-major and of their own whatever comes in. Sorted.
-constexpr std::string_view kMakers[] = {"aten::addmm", "aten::arange", "aten::bmm", "aten::embedding", "aten::empty", "aten::eye", "aten::full",
-                                        "aten::linspace", "aten::mm", "aten::ones", "aten::rand", "aten::randn", "aten::scalar_tensor", "aten::zeros"};
+constexpr std::string_view kMakers[] = {"aten::addmm", "aten::arange", "aten::bmm",           "aten::embedding", "aten::empty",
+                                        "aten::eye",   "aten::full",   "aten::linspace",      "aten::mm",        "aten::ones",
+                                        "aten::rand",  "aten::randn",  "aten::scalar_tensor", "aten::zeros"};
 // Row-major and of their own if all tensors that come in are row-major; so are pointwise ops. Sorted.
-constexpr std::string_view kKeepers[] = {
-    "aten::_softmax", "aten::_to_copy", "aten::amax", "aten::amin", "aten::cat", "aten::clone", "aten::constant_pad_nd", "aten::convolution",
-    "aten::cumsum", "aten::diagonal_scatter", "aten::flip", "aten::full_like", "aten::gather", "aten::index_copy", "aten::index_fill",
-    "aten::index_put", "aten::index_select", "aten::linear", "aten::masked_fill", "aten::masked_scatter", "aten::matmul", "aten::mean",
-    "aten::native_layer_norm", "aten::ones_like", "aten::prod", "aten::repeat", "aten::scatter", "aten::scatter_add", "aten::scatter_reduce",
-    "aten::select_scatter", "aten::slice_scatter", "aten::softmax", "aten::sum", "aten::tril", "aten::triu", "aten::zeros_like"};
+constexpr std::string_view kKeepers[] = {"aten::_softmax",
+                                         "aten::_to_copy",
+                                         "aten::amax",
+                                         "aten::amin",
+                                         "aten::cat",
+                                         "aten::clone",
+                                         "aten::constant_pad_nd",
+                                         "aten::convolution",
+                                         "aten::cumsum",
+                                         "aten::diagonal_scatter",
+                                         "aten::flip",
+                                         "aten::full_like",
+                                         "aten::gather",
+                                         "aten::index_copy",
+                                         "aten::index_fill",
+                                         "aten::index_put",
+                                         "aten::index_select",
+                                         "aten::linear",
+                                         "aten::masked_fill",
+                                         "aten::masked_scatter",
+                                         "aten::matmul",
+                                         "aten::mean",
+                                         "aten::native_layer_norm",
+                                         "aten::ones_like",
+                                         "aten::prod",
+                                         "aten::repeat",
+                                         "aten::scatter",
+                                         "aten::scatter_add",
+                                         "aten::scatter_reduce",
+                                         "aten::select_scatter",
+                                         "aten::slice_scatter",
+                                         "aten::softmax",
+                                         "aten::sum",
+                                         "aten::tril",
+                                         "aten::triu",
+                                         "aten::zeros_like"};
 
 template <size_t N>
 bool In(std::string_view name, const std::string_view (&names)[N]) {
@@ -85,7 +116,8 @@ EagerForm::Memory EagerForm::ResultMemory(const Call& call, std::span<const Arg>
   Memory memory = MemoryOf(self);
   const bool first = op.view == ViewClass::Select || op.view == ViewClass::Slice ? IntArg(call, "dim") == 0 : false;
   const int step = op.ArgIndex("step");
-  const bool every = step < 0 || (std::holds_alternative<SymExpr>(args[static_cast<size_t>(step)]) && std::get<SymExpr>(args[static_cast<size_t>(step)]) == 1);
+  const bool every =
+      step < 0 || (std::holds_alternative<SymExpr>(args[static_cast<size_t>(step)]) && std::get<SymExpr>(args[static_cast<size_t>(step)]) == 1);
   const bool stays = op.view == ViewClass::Reshape || op.view == ViewClass::Identity;
   memory.own &= stays;
   memory.packed &= stays || (first && every);
@@ -134,7 +166,8 @@ Results EagerForm::Emit(const Call& call) {
     return Emit({&op, args, call.types, call.loc, call.names});
   }
   if (call.op->Namespace() == "functorch")
-    return Refuse(down_, call, "E0212", "levels of torch.vmap in the program: views may not move across them", "write the loop without vmap or associative_scan");
+    return Refuse(down_, call, "E0212", "levels of torch.vmap in the program: views may not move across them",
+                  "write the loop without vmap or associative_scan");
   std::vector<Arg> args(call.args.begin(), call.args.end());
   if (self && call.op->name != "aten::view.dtype") {
     if (base == "aten::view" || base == "aten::_unsafe_view" || base == "aten::reshape")
@@ -154,8 +187,12 @@ Results EagerForm::Emit(const Call& call) {
 // Writing back copies values: the input keeps its shape.
 void EagerForm::RefuseShape(const GraphInput& input, GraphOutput& output) {
   Value* value = std::get<Value*>(output.value);
-  Problem problem{"E0211", "the program changes the shape of '" + std::string(input.target) + "': a written program can only give it other values",
-                  "return the tensor instead of changing the argument's shape", value->def ? value->def->loc : 0, {}, {}};
+  Problem problem{"E0211",
+                  "the program changes the shape of '" + std::string(input.target) + "': a written program can only give it other values",
+                  "return the tensor instead of changing the argument's shape",
+                  value->def ? value->def->loc : 0,
+                  {},
+                  {}};
   output.value = EmitPoison(down_, context_.diagnostics.Add(std::move(problem)), {&input.value->type, 1}, 0)[0];
 }
 

@@ -29,9 +29,9 @@ class EagerForm : public PassSink {
 
  private:
   struct Memory {
-    bool packed = false;            // row-major
-    bool own = false;               // and all of its storage, from the start
-    const Value* input = nullptr;   // may lie in this input's memory
+    bool packed = false;           // row-major
+    bool own = false;              // and all of its storage, from the start
+    const Value* input = nullptr;  // may lie in this input's memory
   };
   Memory MemoryOf(const Value* value) const;
   Memory ResultMemory(const Call& call, std::span<const Arg> args) const;
@@ -43,7 +43,7 @@ class EagerForm : public PassSink {
   Aten aten_;
   bool core_;
   std::unordered_map<uint32_t, Memory> memory_;
-  std::vector<GraphInput> inputs_;   // values downstream
+  std::vector<GraphInput> inputs_;  // values downstream
   std::vector<GraphOutput> outputs_;
 };
 

@@ -10,16 +10,16 @@ namespace pt2onnx {
 
 class WriteLog {
  public:
-  struct Step {                                  // a view that it was carried up from
+  struct Step {  // a view that it was carried up from
     const Alias* view;
-    bool together = false;                       // with others, as one cat
+    bool together = false;  // with others, as one cat
   };
   struct Record {
     const OpSchema* op;
     LocId loc;
-    const Alias* alias;                          // what was written through
-    const Alias* at;                             // how far up the value was carried
-    const Value* value;                          // downstream: what was written
+    const Alias* alias;  // what was written through
+    const Alias* at;     // how far up the value was carried
+    const Value* value;  // downstream: what was written
     bool refused = false;
     bool seen = false;                           // something read the memory afterwards
     bool gone = false;                           // overwritten before that

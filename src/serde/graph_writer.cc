@@ -61,8 +61,8 @@ std::string GraphWriter::Write(JsonValue inputs, JsonValue objects) {
   return fmt::format(
       "{{\"inputs\": {}, \"outputs\": [{}], \"nodes\": [{}], \"tensor_values\": {{{}}}, \"sym_int_values\": {{{}}}, \"sym_bool_values\": {{{}}}, "
       "\"is_single_tensor_return\": {}, \"custom_obj_values\": {}, \"sym_float_values\": {{{}}}}}",
-      inputs_, outputs, body(nodes_), body(tensors_), body(sizes_.values(SymKind::Int)), body(sizes_.values(SymKind::Bool)), BoolText(single_), custom,
-      body(sizes_.values(SymKind::Float)));
+      inputs_, outputs, body(nodes_), body(tensors_), body(sizes_.values(SymKind::Int)), body(sizes_.values(SymKind::Bool)), BoolText(single_),
+      custom, body(sizes_.values(SymKind::Float)));
 }
 
 // Of the program's own inputs, those that are no tensors stay as they were: constants, numbers, objects.
@@ -75,8 +75,10 @@ void GraphWriter::WriteInputs(JsonValue inputs) {
   for (const JsonValue input : inputs.Items()) {
     const Value* value = graph_.inputs[texts.size()].value;
     std::string& text = texts.emplace_back();
-    if (value && value->type.kind == Kind::Tensor) text = TaggedName("as_tensor", NameOf(value));
-    else AppendJson(text, input);
+    if (value && value->type.kind == Kind::Tensor)
+      text = TaggedName("as_tensor", NameOf(value));
+    else
+      AppendJson(text, input);
   }
   for (size_t i = texts.size(); i < graph_.inputs.size(); ++i) texts.push_back(ValueArgument(graph_.inputs[i].value).value());
   inputs_ = ListText(texts, [](const std::string& text) { return text; });
@@ -105,8 +107,12 @@ void GraphWriter::WriteWaiting() {
 }
 
 void GraphWriter::RefuseSize(const Node* node) {
-  Problem problem{"E0131", "a size here can't be written: nothing in the written program defines it, or torch.export.load knows no operator for it",
-                  "use convert, which needs no operator of PyTorch for a size", node ? node->loc : 0, std::string(node ? node->op->name : ""), {}};
+  Problem problem{"E0131",
+                  "a size here can't be written: nothing in the written program defines it, or torch.export.load knows no operator for it",
+                  "use convert, which needs no operator of PyTorch for a size",
+                  node ? node->loc : 0,
+                  std::string(node ? node->op->name : ""),
+                  {}};
   context_.diagnostics.Report(context_.diagnostics.Add(std::move(problem)));
 }
 
@@ -125,8 +131,9 @@ bool GraphWriter::WriteNode(const Node& node) {
   std::string metadata;
   if (!loc.stack_trace.empty()) metadata += fmt::format("\"stack_trace\": {}", Quoted(loc.stack_trace));
   if (!loc.module_stack.empty()) metadata += fmt::format("{}\"nn_module_stack\": {}", metadata.empty() ? "" : ", ", Quoted(loc.module_stack));
-  nodes_ += fmt::format(", {{\"target\": {}, \"inputs\": {}, \"outputs\": {}, \"metadata\": {{{}}}, \"is_hop_single_tensor_return\": {}, \"name\": {}}}",
-                        Quoted(Target(node.op->name)), *inputs, outputs, metadata, hop ? "false" : "null", Quoted(name));
+  nodes_ +=
+      fmt::format(", {{\"target\": {}, \"inputs\": {}, \"outputs\": {}, \"metadata\": {{{}}}, \"is_hop_single_tensor_return\": {}, \"name\": {}}}",
+                  Quoted(Target(node.op->name)), *inputs, outputs, metadata, hop ? "false" : "null", Quoted(name));
   return true;
 }
 
@@ -177,7 +184,8 @@ std::optional<std::string> GraphWriter::Inputs(const Node& node) {
     const auto text = Argument(schema, node.args[i], op.name == "hop::while_loop" && i == 0);
     if (!text) return std::nullopt;
     texts.push_back(*text);
-    const bool needed = hop ? !schema.has_default || *text != Default(schema) : !schema.has_default || schema.name == "from" || *text != Default(schema);
+    const bool needed =
+        hop ? !schema.has_default || *text != Default(schema) : !schema.has_default || schema.name == "from" || *text != Default(schema);
     if (!schema.keyword_only && needed) positional = i + 1;
   }
   std::string out;
@@ -195,9 +203,12 @@ std::optional<std::string> GraphWriter::ValueArgument(const Value* value) {
   if (const auto number = numbers_.find(value->id); number != numbers_.end()) return sizes_.Argument(number->second);
   const std::string_view name = NameOf(value);
   switch (value->type.kind) {
-    case Kind::Tensor: return TaggedName("as_tensor", name);
-    case Kind::Sym: return Tagged(SymTag(value->type.value.kind()), Tagged("as_name", Quoted(name)));
-    default: return Tagged("as_custom_obj", fmt::format("{{\"name\": {}, \"class_fqn\": \"\"}}", Quoted(name)));
+    case Kind::Tensor:
+      return TaggedName("as_tensor", name);
+    case Kind::Sym:
+      return Tagged(SymTag(value->type.value.kind()), Tagged("as_name", Quoted(name)));
+    default:
+      return Tagged("as_custom_obj", fmt::format("{{\"name\": {}, \"class_fqn\": \"\"}}", Quoted(name)));
   }
 }
 
@@ -219,8 +230,10 @@ std::optional<std::string> GraphWriter::Values(const ArgSchema& schema, ValueLis
     }
   }
   if (nulls || (schema.type == ArgType::OptTensorList && list.empty()))
-    return Tagged("as_optional_tensors", ListText(names, [](const std::string& name) { return name.empty() ? std::string(kNone) : TaggedName("as_tensor", name); }));
-  if (numbers && numbers == list.size()) return Tagged("as_sym_ints", ListText(names, [](const std::string& name) { return Tagged("as_name", Quoted(name)); }));
+    return Tagged("as_optional_tensors",
+                  ListText(names, [](const std::string& name) { return name.empty() ? std::string(kNone) : TaggedName("as_tensor", name); }));
+  if (numbers && numbers == list.size())
+    return Tagged("as_sym_ints", ListText(names, [](const std::string& name) { return Tagged("as_name", Quoted(name)); }));
   return Tagged("as_tensors", ListText(names, [](const std::string& name) { return fmt::format("{{\"name\": {}}}", Quoted(name)); }));
 }
 
@@ -244,29 +257,46 @@ std::optional<std::string> GraphWriter::Argument(const ArgSchema& schema, const 
   return std::visit(
       [&](const auto& x) -> std::optional<std::string> {
         using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, std::monostate>) return text(std::string(kNone));
-        else if constexpr (std::is_same_v<T, Value*>) return x ? ValueArgument(x) : text(std::string(kNone));
-        else if constexpr (std::is_same_v<T, ValueList>) return Values(schema, x);
-        else if constexpr (std::is_same_v<T, bool>) return text(Tagged("as_bool", BoolText(x)));
-        else if constexpr (std::is_same_v<T, int64_t>) return text(Tagged(schema.type == ArgType::Layout ? "as_layout" : "as_int", IntText(x)));
-        else if constexpr (std::is_same_v<T, double>) return text(Tagged("as_float", DoubleText(x)));
+        if constexpr (std::is_same_v<T, std::monostate>)
+          return text(std::string(kNone));
+        else if constexpr (std::is_same_v<T, Value*>)
+          return x ? ValueArgument(x) : text(std::string(kNone));
+        else if constexpr (std::is_same_v<T, ValueList>)
+          return Values(schema, x);
+        else if constexpr (std::is_same_v<T, bool>)
+          return text(Tagged("as_bool", BoolText(x)));
+        else if constexpr (std::is_same_v<T, int64_t>)
+          return text(Tagged(schema.type == ArgType::Layout ? "as_layout" : "as_int", IntText(x)));
+        else if constexpr (std::is_same_v<T, double>)
+          return text(Tagged("as_float", DoubleText(x)));
         else if constexpr (std::is_same_v<T, std::complex<double>>)
           return text(Tagged("as_complex", fmt::format("{{\"real\": {}, \"imag\": {}}}", DoubleText(x.real()), DoubleText(x.imag()))));
-        else if constexpr (std::is_same_v<T, SymExpr>) return sizes_.Argument(x);
-        else if constexpr (std::is_same_v<T, std::string_view>) return text(Tagged("as_string", Quoted(x)));
-        else if constexpr (std::is_same_v<T, DType>) return text(Tagged("as_scalar_type", IntText(Facts(x).pt2)));
-        else if constexpr (std::is_same_v<T, MemoryFormat>) return text(Tagged("as_memory_format", IntText(x.code)));
-        else if constexpr (std::is_same_v<T, Device>) return text(Tagged("as_device", DeviceText(x.name)));
-        else if constexpr (std::is_same_v<T, Ints>) return text(Tagged("as_ints", ListText(x, IntText)));
-        else if constexpr (std::is_same_v<T, Dims>) return Sizes(x);
-        else if constexpr (std::is_same_v<T, Doubles>) return text(Tagged("as_floats", ListText(x, DoubleText)));
-        else if constexpr (std::is_same_v<T, Bools>) return text(Tagged("as_bools", ListText(x, [](bool b) { return std::string(BoolText(b)); })));
-        else if constexpr (std::is_same_v<T, Texts>) return text(Tagged("as_strings", ListText(x, Quoted)));
+        else if constexpr (std::is_same_v<T, SymExpr>)
+          return sizes_.Argument(x);
+        else if constexpr (std::is_same_v<T, std::string_view>)
+          return text(Tagged("as_string", Quoted(x)));
+        else if constexpr (std::is_same_v<T, DType>)
+          return text(Tagged("as_scalar_type", IntText(Facts(x).pt2)));
+        else if constexpr (std::is_same_v<T, MemoryFormat>)
+          return text(Tagged("as_memory_format", IntText(x.code)));
+        else if constexpr (std::is_same_v<T, Device>)
+          return text(Tagged("as_device", DeviceText(x.name)));
+        else if constexpr (std::is_same_v<T, Ints>)
+          return text(Tagged("as_ints", ListText(x, IntText)));
+        else if constexpr (std::is_same_v<T, Dims>)
+          return Sizes(x);
+        else if constexpr (std::is_same_v<T, Doubles>)
+          return text(Tagged("as_floats", ListText(x, DoubleText)));
+        else if constexpr (std::is_same_v<T, Bools>)
+          return text(Tagged("as_bools", ListText(x, [](bool b) { return std::string(BoolText(b)); })));
+        else if constexpr (std::is_same_v<T, Texts>)
+          return text(Tagged("as_strings", ListText(x, Quoted)));
         else if constexpr (std::is_same_v<T, Graph*>) {
           GraphWriter writer(state_, *x, single);
           const std::string_view name = names_.Take(context_, x->name.empty() ? "body" : x->name);
           return text(Tagged("as_graph", fmt::format("{{\"name\": {}, \"graph\": {}}}", Quoted(name), writer.Write({}, {}))));
-        } else PT2ONNX_UNREACHABLE();
+        } else
+          PT2ONNX_UNREACHABLE();
       },
       arg);
 }

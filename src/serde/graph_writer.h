@@ -18,7 +18,7 @@ struct WriteState {
   Context& context;
   Hints hints;
   std::string device = "{\"type\": \"cpu\", \"index\": null}";  // where the program's tensors lie
-  std::unordered_map<const ArgSchema*, std::string> defaults;    // as written; an argument that is equal is left out
+  std::unordered_map<const ArgSchema*, std::string> defaults;   // as written; an argument that is equal is left out
 };
 
 class GraphWriter {

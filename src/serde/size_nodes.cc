@@ -9,11 +9,11 @@ namespace {
 
 // Names that generated Python code uses itself.
 constexpr std::string_view kPython[] = {
-    "False", "None",     "True",   "abs",    "all",    "and",    "any",   "as",     "assert", "async", "await", "bool",  "break", "class", "complex",
-    "continue", "def",   "del",    "device", "elif",   "else",   "except", "finally", "float", "for",   "from",  "global", "if",  "import", "in",
-    "inf",   "int",      "is",     "lambda", "len",    "list",   "math",  "max",    "min",    "nan",   "nonlocal", "not", "operator", "or", "pass",
-    "pow",   "raise",    "range",  "return", "round",  "self",   "set",   "slice",  "sum",    "torch", "try",   "tuple", "type",  "while", "with",
-    "yield"};
+    "False",  "None",     "True",     "abs",      "all",   "and",    "any",   "as",     "assert", "async",   "await", "bool", "break",
+    "class",  "complex",  "continue", "def",      "del",   "device", "elif",  "else",   "except", "finally", "float", "for",  "from",
+    "global", "if",       "import",   "in",       "inf",   "int",    "is",    "lambda", "len",    "list",    "math",  "max",  "min",
+    "nan",    "nonlocal", "not",      "operator", "or",    "pass",   "pow",   "raise",  "range",  "return",  "round", "self", "set",
+    "slice",  "sum",      "torch",    "try",      "tuple", "type",   "while", "with",   "yield"};
 
 struct OpRow {
   SymOp op;
@@ -21,10 +21,10 @@ struct OpRow {
 };
 // Two arguments each; what has more is folded from the left.
 constexpr OpRow kBinary[] = {
-    {SymOp::Add, "_operator.add"},         {SymOp::Mul, "_operator.mul"},   {SymOp::Pow, "_operator.pow"}, {SymOp::FloorDiv, "_operator.floordiv"},
-    {SymOp::Mod, "_operator.mod"},         {SymOp::TrueDiv, "_operator.truediv"}, {SymOp::FloatPow, "_operator.pow"}, {SymOp::Max, "torch.sym_max"},
-    {SymOp::Min, "torch.sym_min"},         {SymOp::Eq, "_operator.eq"},     {SymOp::Ne, "_operator.ne"},   {SymOp::Le, "_operator.le"},
-    {SymOp::Lt, "_operator.lt"},           {SymOp::And, "_operator.and_"},  {SymOp::Or, "_operator.or_"},
+    {SymOp::Add, "_operator.add"}, {SymOp::Mul, "_operator.mul"},         {SymOp::Pow, "_operator.pow"},      {SymOp::FloorDiv, "_operator.floordiv"},
+    {SymOp::Mod, "_operator.mod"}, {SymOp::TrueDiv, "_operator.truediv"}, {SymOp::FloatPow, "_operator.pow"}, {SymOp::Max, "torch.sym_max"},
+    {SymOp::Min, "torch.sym_min"}, {SymOp::Eq, "_operator.eq"},           {SymOp::Ne, "_operator.ne"},        {SymOp::Le, "_operator.le"},
+    {SymOp::Lt, "_operator.lt"},   {SymOp::And, "_operator.and_"},        {SymOp::Or, "_operator.or_"},
 };
 constexpr OpRow kUnary[] = {
     {SymOp::Trunc, "math.trunc"}, {SymOp::ToFloat, "torch.sym_float"}, {SymOp::Not, "torch.sym_not"}, {SymOp::Sqrt, "torch._sym_sqrt"}};
@@ -49,9 +49,12 @@ std::optional<std::pair<int64_t, int64_t>> Linear(SymExpr e, SymExpr symbol) {
 
 std::string_view SymTag(SymKind kind) {
   switch (kind) {
-    case SymKind::Int: return "as_sym_int";
-    case SymKind::Float: return "as_sym_float";
-    case SymKind::Bool: return "as_sym_bool";
+    case SymKind::Int:
+      return "as_sym_int";
+    case SymKind::Float:
+      return "as_sym_float";
+    case SymKind::Bool:
+      return "as_sym_bool";
   }
   PT2ONNX_UNREACHABLE();
 }
@@ -159,11 +162,16 @@ std::optional<std::string_view> SizeNodes::NameOf(SymExpr e) {
   }
   const auto args = e.args();
   switch (e.op()) {
-    case SymOp::Where: return Emit(e, "torch.sym_ite", {args[0], args[1], args[2]});
-    case SymOp::Abs: return Emit(e, "torch.sym_max", {args[0], -args[0]});
-    case SymOp::Floor: return Rounded(e, args[0], true);
-    case SymOp::Ceil: return Rounded(e, args[0], false);
-    default: break;
+    case SymOp::Where:
+      return Emit(e, "torch.sym_ite", {args[0], args[1], args[2]});
+    case SymOp::Abs:
+      return Emit(e, "torch.sym_max", {args[0], -args[0]});
+    case SymOp::Floor:
+      return Rounded(e, args[0], true);
+    case SymOp::Ceil:
+      return Rounded(e, args[0], false);
+    default:
+      break;
   }
   if (const std::string_view target = TargetOf(kBinary, e.op()); !target.empty()) return Fold(e, target);
   if (const std::string_view target = TargetOf(kUnary, e.op()); !target.empty()) return Emit(e, target, {args[0]});

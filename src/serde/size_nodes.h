@@ -33,7 +33,8 @@ using Hints = std::unordered_map<SymExpr, SymExpr, SymExprHash>;  // example val
 class SizeNodes {
  public:
   // Nodes are appended to `nodes`, a JSON list without its brackets; their values to `values`, by kind.
-  SizeNodes(Context& context, const Hints& hints, Names& names, std::string& nodes) : context_(context), hints_(hints), names_(names), nodes_(nodes) {}
+  SizeNodes(Context& context, const Hints& hints, Names& names, std::string& nodes)
+      : context_(context), hints_(hints), names_(names), nodes_(nodes) {}
 
   void Define(const Value* value, std::string_view name);
   // The name of a value that is `e`; none if something in it is not defined (yet), or has no form.

@@ -17,7 +17,11 @@ bool IsMutation(const GraphOutput& output) {
 class ProgramWriter {
  public:
   ProgramWriter(Context& context, const Program& program, const Graph& graph)
-      : state_{.context = context, .hints = {}, .defaults = {}}, program_(program), root_(program.doc.root()), graph_(graph), writer_(state_, graph_) {}
+      : state_{.context = context, .hints = {}, .defaults = {}},
+        program_(program),
+        root_(program.doc.root()),
+        graph_(graph),
+        writer_(state_, graph_) {}
 
   std::string Write() {
     const JsonValue module = root_["graph_module"];
@@ -61,10 +65,13 @@ class ProgramWriter {
       return graph_.inputs.size();
     };
     const size_t recorded = static_cast<size_t>(root_["graph_module"]["graph"]["inputs"].Size());
-    for (size_t i = recorded; i < graph_.inputs.size(); ++i) graph_.inputs[i].value->name = state_.context.Join("b_", AddedStateName(graph_.inputs[i]));
+    for (size_t i = recorded; i < graph_.inputs.size(); ++i)
+      graph_.inputs[i].value->name = state_.context.Join("b_", AddedStateName(graph_.inputs[i]));
     for (const GraphOutput& output : graph_.outputs) {
-      if (!IsMutation(output)) users.push_back(output);
-      else if (position(output) < recorded) mutations.push_back(output);
+      if (!IsMutation(output))
+        users.push_back(output);
+      else if (position(output) < recorded)
+        mutations.push_back(output);
     }
     std::stable_sort(mutations.begin(), mutations.end(), [&](const auto& a, const auto& b) { return position(a) < position(b); });
     mutation_count_ = mutations.size();
@@ -74,10 +81,11 @@ class ProgramWriter {
 
   // A loaded program cannot find a changed input again that is called like a function of Python's: it gets another name.
   static bool IsBuiltin(std::string_view name) {
-    constexpr std::string_view kBuiltins[] = {"bin", "bytes", "callable", "chr", "compile", "copyright", "credits", "dict", "dir", "divmod", "enumerate",
-                                              "eval", "exec", "exit", "filter", "format", "getattr", "globals", "hash", "help", "hex", "id", "input",
-                                              "isinstance", "iter", "license", "locals", "map", "memoryview", "next", "object", "oct", "open", "ord",
-                                              "print", "property", "quit", "repr", "reversed", "sorted", "str", "super", "vars", "zip"};
+    constexpr std::string_view kBuiltins[] = {"bin",    "bytes",      "callable", "chr",    "compile", "copyright",  "credits", "dict",    "dir",
+                                              "divmod", "enumerate",  "eval",     "exec",   "exit",    "filter",     "format",  "getattr", "globals",
+                                              "hash",   "help",       "hex",      "id",     "input",   "isinstance", "iter",    "license", "locals",
+                                              "map",    "memoryview", "next",     "object", "oct",     "open",       "ord",     "print",   "property",
+                                              "quit",   "repr",       "reversed", "sorted", "str",     "super",      "vars",    "zip"};
     return std::binary_search(std::begin(kBuiltins), std::end(kBuiltins), name);
   }
 
@@ -136,7 +144,9 @@ class ProgramWriter {
   }
 
   std::string Mutation(const GraphOutput& output) {
-    const std::string_view kind = output.kind == OutputKind::InputMutation ? "user_input" : output.kind == OutputKind::BufferMutation ? "buffer" : "parameter";
+    const std::string_view kind = output.kind == OutputKind::InputMutation    ? "user_input"
+                                  : output.kind == OutputKind::BufferMutation ? "buffer"
+                                                                              : "parameter";
     Value* const* value = std::get_if<Value*>(&output.value);
     return fmt::format("{{\"{0}_mutation\": {{\"arg\": {{\"name\": {1}}}, \"{0}_name\": {2}}}}}", kind, Quoted(value ? writer_.NameOf(*value) : ""),
                        Quoted(output.target));
@@ -174,7 +184,8 @@ class ProgramWriter {
     const auto bound = [](const std::optional<int64_t>& x) { return x ? fmt::format("{}", *x) : "null"; };
     std::string out = "{";
     for (const RecordedRange& range : program_.ranges)
-      out += fmt::format("{}{}: {{\"min_val\": {}, \"max_val\": {}}}", out.size() > 1 ? ", " : "", Quoted(range.expr), bound(range.lo), bound(range.hi));
+      out +=
+          fmt::format("{}{}: {{\"min_val\": {}, \"max_val\": {}}}", out.size() > 1 ? ", " : "", Quoted(range.expr), bound(range.lo), bound(range.hi));
     return out + "}";
   }
 

@@ -74,9 +74,12 @@ class Pt2Writer {
         }
         if (Status status = AddBytes(folder + file, bytes.bytes, bytes.crc); !status) return status;
       }
-      const auto ints = [](const std::vector<int64_t>& list) { return ListText(list, [](int64_t x) { return fmt::format("{{\"as_int\": {}}}", x); }); };
+      const auto ints = [](const std::vector<int64_t>& list) {
+        return ListText(list, [](int64_t x) { return fmt::format("{{\"as_int\": {}}}", x); });
+      };
       config += fmt::format(
-          "{}{}: {{\"path_name\": {}, \"is_param\": {}, \"use_pickle\": false, \"tensor_meta\": {{\"dtype\": {}, \"sizes\": {}, \"requires_grad\": {}, "
+          "{}{}: {{\"path_name\": {}, \"is_param\": {}, \"use_pickle\": false, \"tensor_meta\": {{\"dtype\": {}, \"sizes\": {}, \"requires_grad\": "
+          "{}, "
           "\"device\": {}, \"strides\": {}, \"storage_offset\": {{\"as_int\": {}}}, \"layout\": 7}}}}",
           config.empty() ? "" : ", ", Quoted(name), Quoted(file), BoolText(tensor.is_param), tensor.dtype, ints(tensor.sizes),
           BoolText(tensor.requires_grad), DeviceText(tensor.is_meta ? "meta" : "cpu"), ints(tensor.strides), tensor.storage_offset);

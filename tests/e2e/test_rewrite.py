@@ -177,6 +177,32 @@ def test_decompose_leaves_core_aten(run, tmp_path):
     assert set(rewriting.composite_ops(program)) <= {"aten.einsum.default"}
 
 
+class Losses(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.rnn, self.gru = torch.nn.LSTM(3, 4, 2, bidirectional=True), torch.nn.GRU(8, 4, batch_first=True)
+        self.register_buffer("weight", torch.tensor([1.0, 2, 3, 4]))
+
+    def forward(self, x, t):
+        y, (h, c) = self.rnn(x)
+        z, _ = self.gru(y)
+        f = torch.nn.functional
+        return (h, c, f.cross_entropy(z[0], t, self.weight, label_smoothing=0.1, ignore_index=2), f.nll_loss(z[0], t), f.cross_entropy(z[0], z[1].softmax(-1)),
+                f.kl_div(z, z.softmax(-1), reduction="batchmean"))
+
+
+def test_decompose_unrolls_recurrent_layers(run, tmp_path):
+    program = check_rewrite(run, tmp_path, "decompose", Losses().eval(), (torch.randn(5, 2, 3), torch.tensor([1, 2])))
+    assert not rewriting.composite_ops(program)
+
+
+def test_decompose_tells_what_it_leaves(run, tmp_path):
+    module = torch.nn.CosineSimilarity()
+    torch.export.save(torch.export.export(module, (torch.randn(2, 3), torch.randn(2, 3))), tmp_path / "model.pt2")
+    done = run("decompose", tmp_path / "model.pt2", "-o", tmp_path / "core.pt2")
+    assert done.code == 0 and "W0203" in done.err and "aten::cosine_similarity" in done.err
+
+
 def test_decompose_reaches_core(run, tmp_path):
     program = check_rewrite(run, tmp_path, "decompose", torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True).eval(), (torch.randn(2, 5, 8),))
     assert not rewriting.composite_ops(program)

@@ -40,7 +40,10 @@ Graph* RunPasses(Context& context, const Program& program, Until until, const Op
   if (until == Until::Onnx) passes.insert(passes.end(), {Make<ComplexToReal>(complex), Make<PromoteTypes>()});
 
   const auto end = [&](Graph& graph) -> std::unique_ptr<Sink> {
-    if (until == Until::Onnx) return std::make_unique<Lower>(context, graph, lowerings, OnnxOptions{.bf16_as_f32 = options.bfloat16_as_float32});
+    if (until == Until::Onnx) {
+      return std::make_unique<Lower>(context, graph, lowerings, OnnxOptions{.bf16_as_f32 = options.bfloat16_as_float32},
+                                     options.assertions == Options::Assertions::kKeep);
+    }
     return std::make_unique<GraphSink>(context, graph);
   };
   Graph* result = context.NewGraph();

@@ -1,6 +1,7 @@
 #include "api/session.h"
 #include "onnx/writer.h"
 #include "passes/dim_names.h"
+#include "passes/assertions.h"
 #include "passes/finish_model.h"
 #include "passes/functions.h"
 #include "pipeline.h"
@@ -24,7 +25,7 @@ std::string Paths(const std::vector<std::pair<size_t, std::string>>& named, cons
 }
 
 // Facts about the program that have no place of their own in ONNX.
-std::vector<std::pair<std::string, std::string>> Metadata(const Program& program, const ModelFacts& facts) {
+std::vector<std::pair<std::string, std::string>> Metadata(const Program& program, const ModelFacts& facts, bool kept) {
   std::vector<std::pair<std::string, std::string>> metadata;
   if (!program.torch_version.empty()) metadata.emplace_back("pt2onnx.torch_version", program.torch_version);
   for (const StatePair& state : facts.state) metadata.emplace_back("pt2onnx.state." + state.name, state.output + " -> " + state.input);
@@ -35,6 +36,10 @@ std::vector<std::pair<std::string, std::string>> Metadata(const Program& program
     metadata.emplace_back("pt2onnx.outputs", Paths(facts.outputs, paths));
   if (!program.in_spec.empty()) metadata.emplace_back("pt2onnx.in_spec", program.in_spec);
   if (!program.out_spec.empty()) metadata.emplace_back("pt2onnx.out_spec", program.out_spec);
+  std::string assertions;
+  for (const Node* node : program.graph->nodes)
+    if (IsAssertion(*node->op)) assertions.append(assertions.empty() ? "" : "; ").append(MessageOf(*node).empty() ? node->op->name : MessageOf(*node));
+  if (!assertions.empty()) metadata.emplace_back(kept ? "pt2onnx.assertions.kept" : "pt2onnx.assertions.dropped", assertions);
   return metadata;
 }
 
@@ -58,7 +63,7 @@ Report Convert(const std::string& path, const std::string& out_path, const Optio
   session.report.statistics.push_back({"nodes", static_cast<int64_t>(graph->nodes.size())});
   session.Stage("write");
   const MappedFile& weights = session.program().archive.file();
-  const Status written = WriteModel(context, {.graph = graph, .functions = functions, .metadata = Metadata(session.program(), *facts)}, out_path,
+  const Status written = WriteModel(context, {.graph = graph, .functions = functions, .metadata = Metadata(session.program(), *facts, options.assertions == Options::Assertions::kKeep)}, out_path,
                                     {.external_data = options.external_data, .dim_names = *dim_names, .weights_fd = weights.fd(), .weights_path = path});
   if (!written) session.Fail(written.error());
   return session.Finish();

@@ -10,7 +10,6 @@ namespace {
 // Options that stand in the interface and do nothing yet: refused, because who gives one counts on it. "" if none is given.
 std::string NotYet(const Options& options) {
   if (!options.custom_ops.empty()) return "--custom-op";
-  if (options.assertions == Options::Assertions::kKeep) return "--assertions keep";
   return "";
 }
 

@@ -72,8 +72,10 @@ Val Onnx::Reshape(Val x, DimVec shape) {
   const std::vector<Value*> origins = OtherShapes(x.value);
   for (Value* origin : origins)
     if (origin->type.ranked && SameDims(origin->type.shape, shape)) return Wrap(origin);
+  const auto symbolic = std::count_if(shape.begin(), shape.end(), [](const SymExpr& e) { return !e.IsConst(); });
   for (size_t i = origins.size(); i-- > 0;) {
     if (!origins[i]->type.ranked) continue;
+    if (symbolic < 2 && i + 1 < origins.size() && IsMadeBy(origins[i], {"onnx::Reshape"})) continue;  // one Reshape does both
     if (const auto axes = AddedOnes(origins[i]->type.shape, shape)) return OnnxOps::Unsqueeze(Wrap(origins[i]), Ints(*axes));
     if (const auto axes = AddedOnes(shape, origins[i]->type.shape)) return OnnxOps::Squeeze(Wrap(origins[i]), Ints(*axes));
   }
@@ -81,7 +83,6 @@ Val Onnx::Reshape(Val x, DimVec shape) {
   const bool zero = std::any_of(shape.begin(), shape.end(), [](const SymExpr& e) { return e == SymExpr(0); });
   // Where it can be, a dim that is not constant is written without arithmetic at run time: 0 takes x's dim at that place, -1 is what
   // is left. -1 not beside zeros, where it would be ambiguous.
-  const auto symbolic = std::count_if(shape.begin(), shape.end(), [](const SymExpr& e) { return !e.IsConst(); });
   if (symbolic < 2) x = Wrap(origins.back());
   else if (IsMadeBy(x.value, {"onnx::Reshape"}) && origins.size() > 1 && !IsMadeBy(std::get<Value*>(x.value->def->args[1]), {"onnx::Constant"}))
     x = Wrap(origins[1]);  // its shape is computed too: no dim of it is kept

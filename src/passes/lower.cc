@@ -4,8 +4,9 @@
 
 namespace pt2onnx {
 
-Lower::Lower(Context& context, Graph& model, const Rules<Onnx>& rules, OnnxOptions options)
+Lower::Lower(Context& context, Graph& model, const Rules<Onnx>& rules, OnnxOptions options, bool keep_assertions)
     : Sink(context), rules_(rules), model_(context, model), onnx_(context, model_, options) {
+  if (keep_assertions) assertions_.emplace(onnx_);
   onnx_.SetInliner([this](const Graph& graph, std::span<const Arg> operands) {
     std::vector<Value*> values;
     for (const Arg& arg : operands) values.push_back(std::get<Value*>(arg));
@@ -60,6 +61,7 @@ Results Lower::Emit(const Call& call) {
   };
   if (call.op->name == "pt2onnx::poison") return poison(static_cast<uint32_t>(std::get<int64_t>(call.args[0])));
   if (const uint32_t problem = PoisonOf(call.args)) return poison(problem);
+  if (assertions_ && IsAssertion(*call.op)) assertions_->Add(call, &onnx_.sink() != &model_);
   const auto rule = rules_.Find(*call.op);
   if (!rule) {
     Problem problem{"E0301", "no ONNX form", "", call.loc, std::string(call.op->name), {}};
@@ -95,6 +97,7 @@ void Lower::Output(const GraphOutput& output) {
   } else if (const bool* truth = std::get_if<bool>(&output.value)) {
     own.value = onnx_.Constant(*truth, DType::Bool).value;
   }
+  if (Value* const* value = std::get_if<Value*>(&own.value); value && assertions_) own.value = assertions_->Tie(*value);
   if (Value* const* value = std::get_if<Value*>(&own.value); value && (*value)->problem) context_.diagnostics.Report((*value)->problem);
   model_.Output(own);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "onnx/builder.h"
+#include "passes/assertions.h"
 #include "rewrite/rules.h"
 #include "rewrite/sink.h"
 
@@ -9,7 +10,7 @@ namespace pt2onnx {
 
 class Lower : public Sink {
  public:
-  Lower(Context& context, Graph& model, const Rules<Onnx>& rules, OnnxOptions options = {});
+  Lower(Context& context, Graph& model, const Rules<Onnx>& rules, OnnxOptions options = {}, bool keep_assertions = false);
   Value* Input(const GraphInput& input) override;
   Results Emit(const Call& call) override;
   void Output(const GraphOutput& output) override;
@@ -22,6 +23,7 @@ class Lower : public Sink {
   const Rules<Onnx>& rules_;
   GraphSink model_;
   Onnx onnx_;
+  std::optional<Assertions> assertions_;                                // those of the program, if they are kept
   const Call idle_{FindOpInTable("pt2onnx::poison"), {}, {}};           // what is emitted between calls stands nowhere in the user's program
   std::vector<Value*> inputs_;  // whose sizes define symbols; empty once they do
 };

@@ -25,14 +25,6 @@ void ActivationFusions(Fusions& f) {
       return b.Gelu(m[x], {.approximate = "tanh"});
     });
   }
-  // x / (1 + exp(-x))
-  {
-    const Pat x;
-    f.On("swish", x * Sigmoid(x), [x](Onnx& b, const Match& m) -> OptVal {
-      if (!Usable(b, OnnxOp::Swish, m[x].dtype())) return {};
-      return b.Swish(m[x]);
-    });
-  }
   // x min(max(x + 3, 0), 6) / 6
   {
     const Pat x;

@@ -62,9 +62,15 @@ const TensorData* ConstantIn(const Value* value) {
 int64_t Elements(const TensorData& data) { return std::accumulate(data.shape.begin(), data.shape.end(), int64_t{1}, std::multiplies<>()); }
 
 std::optional<double> NumberAt(const TensorData& data, int64_t i) {
-  if (IsFloat(data.dtype)) return FloatAt(data, i);
-  if (IsIntegral(data.dtype)) return static_cast<double>(IntAt(data, i));
-  return std::nullopt;
+  switch (data.dtype) {
+    case DType::F16:
+    case DType::BF16:
+    case DType::F32:
+    case DType::F64: return FloatAt(data, i);
+    case DType::I32:
+    case DType::I64: return static_cast<double>(IntAt(data, i));
+    default: return std::nullopt;
+  }
 }
 
 }  // namespace

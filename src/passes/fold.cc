@@ -35,7 +35,21 @@ struct Numbers {
 using Inputs = std::vector<const Numbers*>;  // null: absent
 
 bool IsFoldable(DType d) {
-  return d == DType::Bool || IsIntegral(d) ? d != DType::U64 : d == DType::F16 || d == DType::BF16 || d == DType::F32 || d == DType::F64;
+  switch (d) {
+    case DType::Bool:
+    case DType::U8:
+    case DType::I8:
+    case DType::U16:
+    case DType::I16:
+    case DType::U32:
+    case DType::I32:
+    case DType::I64:
+    case DType::F16:
+    case DType::BF16:
+    case DType::F32:
+    case DType::F64: return true;
+    default: return false;
+  }
 }
 
 std::optional<Numbers> Decode(const TensorData& data) {

@@ -82,3 +82,99 @@ def test_multi_head(check_program):
 
 def test_few_nodes(check_program):
     assert sorted(check_program(Many([attend]), (Q, K, V)).op_types) == ["MatMul", "MatMul", "Mul", "Softmax", "Transpose"]
+
+
+# ---- Attention as models write it
+
+GROUPS = (rand(2, 4, 3, 8), rand(2, 2, 5, 8), rand(2, 2, 5, 8))
+
+
+def sliding(q, k, v):
+    i, j = torch.arange(q.shape[2])[:, None] + k.shape[2] - q.shape[2], torch.arange(k.shape[2])[None]
+    return attend(q, k, v, attn_mask=(j <= i) & (j > i - 3), enable_gqa=True)
+
+
+def alibi(q, k, v):
+    slopes = torch.pow(2.0, -torch.arange(1, 5) * 2.0)
+    return attend(q, k, v, attn_mask=slopes[:, None, None] * (torch.arange(k.shape[2])[None] - torch.arange(q.shape[2])[:, None]), enable_gqa=True)
+
+
+def eager(q, k, v):
+    k, v = (x[:, :, None].expand(-1, -1, 2, -1, -1).flatten(1, 2) for x in (k, v))
+    mask = torch.triu(torch.full((q.shape[2], k.shape[2]), torch.finfo(q.dtype).min), 1)
+    return (q @ k.transpose(-1, -2) / 8**0.5 + mask).softmax(-1, dtype=torch.float32).to(q.dtype) @ v
+
+
+def no_key(q, k, v):
+    return attend(q, k, v, attn_mask=torch.zeros(q.shape[2], k.shape[2], dtype=torch.bool), enable_gqa=True)
+
+
+def test_of_groups(check_program):
+    size = torch.export.Dim.DYNAMIC
+    check_program(Many([sliding, alibi, eager, no_key, lambda q, k, v: attend(q, k, v, enable_gqa=True)]), GROUPS, dynamic_shapes={"inputs": ({0: size, 2: size},) * 3},
+                  calls=[((rand(1, 4, n, 8), rand(1, 2, m, 8), rand(1, 2, m, 8)), None) for n, m in ((1, 7), (7, 7), (2, 0))])
+
+
+def test_rows_without_a_key(check_program):
+    padding = torch.tensor([[True, True, False, False, False], [False] * 5])
+    check_program(Many([lambda q, k, v, p: attend(q, k, v, attn_mask=p[:, None, None, :], enable_gqa=True)]), (*GROUPS, padding))
+
+
+def test_five_dims(check_program):
+    x = rand(2, 3, 4, 5, 8)
+    check_program(Many([lambda q, k, v: attend(q, k, v, is_causal=True), lambda q, k, v: attend(q, k, v, attn_mask=torch.ones(5, 5).tril().bool())]), (x, x + 1, x - 1))
+
+
+def test_bfloat16_is_rounded_as_on_a_cpu(check_program):
+    inputs = tuple(x.bfloat16() for x in GROUPS)
+    check_program(Many([lambda q, k, v: attend(q, k, v, enable_gqa=True), lambda q, k, v: attend(q, k, v, is_causal=True, enable_gqa=True), sliding]), inputs)
+
+
+def half_turned(x, at):
+    angles = at[:, None, :, None].float() / (10000 ** (torch.arange(0, 8, 2) / 8))
+    angles = torch.cat([angles, angles], -1)
+    return x * angles.cos() + torch.cat([-x[..., 4:], x[..., :4]], -1) * angles.sin()
+
+
+def pairs_turned(x, at):
+    angles = at[:, None, :, None].float() / (10000 ** (torch.arange(0, 8, 2) / 8))
+    a, b = x[..., ::2], x[..., 1::2]
+    return torch.stack([a * angles.cos() - b * angles.sin(), a * angles.sin() + b * angles.cos()], -1).flatten(-2)
+
+
+def test_rotary_embeddings(check_program):
+    size = torch.export.Dim.DYNAMIC
+    check_program(Many([half_turned, pairs_turned]), (rand(2, 4, 5, 8), torch.arange(5)[None].expand(2, -1)), dynamic_shapes={"inputs": ({0: size, 2: size}, {0: size, 1: size})},
+                  calls=[((rand(1, 4, 1, 8), torch.tensor([[7]])), None)])
+
+
+# ---- Mixtures of experts
+
+class Experts(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.gate = torch.nn.Linear(8, 4)
+        self.up, self.down = torch.nn.Parameter(rand(4, 8, 16)), torch.nn.Parameter(rand(4, 16, 8))
+
+    def forward(self, x):
+        tokens = x.reshape(-1, 8)
+        weight, chosen = self.gate(tokens).softmax(-1).topk(2, -1)
+        out = torch.zeros_like(tokens)
+        for expert in range(4):                                         # by the tokens that chose it
+            row, column = torch.where(chosen == expert)
+            out.index_add_(0, row, (F.silu(tokens[row] @ self.up[expert]) @ self.down[expert]) * weight[row, column, None])
+        hidden = torch.einsum("td,edh->teh", tokens, self.up).relu()    # all of all
+        dense = torch.einsum("teh,ehd->ted", hidden, self.down).gather(1, chosen[..., None].expand(-1, -1, 8))
+        return out.reshape(x.shape), (dense * weight[..., None]).sum(1)
+
+
+def test_experts(check_program):
+    size = torch.export.Dim.DYNAMIC
+    check_program(Experts(), (rand(2, 3, 8),), dynamic_shapes=({0: size, 1: size},), calls=[((rand(1, 1, 8),), None), ((rand(1, 7, 8),), None)])
+
+
+def test_grouped_products(check_program):
+    def grouped(x, w, chosen):
+        order = chosen.argsort(stable=True)
+        return torch._grouped_mm(x[order], w, torch.bincount(chosen, minlength=4).cumsum(0).to(torch.int32))
+    check_program(Many([grouped]), (rand(12, 16).bfloat16(), rand(4, 16, 8).bfloat16(), torch.randint(0, 4, (12,))), calls=[((rand(12, 16).bfloat16(), rand(4, 16, 8).bfloat16(), torch.full((12,), 2)), None)])

@@ -32,8 +32,11 @@ def primary(constraints):
     return next((c for c in ("T", "T1") if c in constraints), next(iter(constraints), ""))
 
 
-def loads(schema, constraint, dtype):
-    """Does the runtime take a model of one such node?"""
+NEWEST = 28
+
+
+def loads(schema, constraint, dtype, opset):
+    """Does the runtime take a model of one such node at this opset?"""
     import onnx
     import onnxruntime
     from onnx import helper
@@ -59,7 +62,7 @@ def loads(schema, constraint, dtype):
     outputs = [f"out_{o.name}" for o in schema.outputs if o.option != onnx.defs.OpSchema.FormalParameterOption.Optional]
     node = helper.make_node(schema.name, names, outputs, **attributes)
     graph = helper.make_graph([node], "g", inputs, [helper.make_empty_tensor_value_info(o) for o in outputs])
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", schema.since_version)], ir_version=10)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -112,12 +115,19 @@ def query():
         if not fitting and not declared:
             continue
         wanted = declared.get(decides, set()) - types.get(decides, set())
-        found = in_child(lambda: {t for t in wanted if loads(schema, decides, t)}) if wanted else set()
+        found = in_child(lambda: {t for t in wanted if loads(schema, decides, t, since)}) if wanted else set()
         if fitting and not types:
             fields.append("T=" + ",".join(sorted(DTYPES)))  # a kernel without constraints
-        if found:
-            fields.append(f"+{decides}={','.join(sorted(found))}")
-        lines.append(f"{schema.name} {since} {' '.join(fields)}".rstrip())
+        def line(opset, more):
+            return f"{schema.name} {opset} {' '.join(fields + ([f'+{decides}=' + ','.join(sorted(more))] if more else []))}".rstrip()
+        lines.append(line(since, found))
+        # A function's body is only expanded up to some opset.
+        later = min((s.since_version for s in schemas if s.name == schema.name and s.since_version > since), default=NEWEST + 1)
+        for opset in range(since + 1, later):
+            still = in_child(lambda: {t for t in found if loads(schema, decides, t, opset)}) if found else set()
+            if still != found:
+                lines.append(line(opset, still))
+                found = still
     head = (f"# onnxruntime {onnxruntime.__version__}, onnx {onnx.__version__}: what the CPU provider runs, made by tools/gen_kernels.py --query.\n")
     (gen_lib.DATA / "ort_kernels.txt").write_text(head + "\n".join(lines) + "\n", encoding="utf-8")
 

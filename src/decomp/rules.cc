@@ -7,6 +7,7 @@ void CoreCreation(Rules<Aten>& r);
 void CoreLoss(Rules<Aten>& r);
 void CoreMath(Rules<Aten>& r);
 void CoreNetwork(Rules<Aten>& r);
+void CoreProducts(Rules<Aten>& r);
 void CoreViews(Rules<Aten>& r);
 void FftDecompositions(Rules<Aten>& r);
 void ForeachDecompositions(Rules<Aten>& r);
@@ -27,6 +28,7 @@ Rules<Aten> CoreRules() {
   CoreLoss(r);
   CoreMath(r);
   CoreNetwork(r);
+  CoreProducts(r);
   CoreViews(r);
   return r;
 }

@@ -52,7 +52,8 @@ FakeQuantized FakeQuantize(Onnx& b, Val x, Val scale, Val zero, int64_t low, int
   const Val wide = b.Cast(x, dtype), s = spread(b.Cast(scale, dtype)), z = spread(b.Cast(zero, dtype));
   const Val levels = b.Round(wide / s + z), lowest = b.Constant(low, dtype), highest = b.Constant(high, dtype);
   const Val inside = b.And(b.GreaterOrEqual(levels, lowest), b.LessOrEqual(levels, highest));
-  const bool pair = x.dtype() == DType::F32 && IsIntegral(zero.dtype()) && low >= Lowest(quantized) && high <= Highest(quantized) && IsOneNode(b, quantized);
+  const bool pair =
+      x.dtype() == DType::F32 && IsIntegral(zero.dtype()) && low >= Lowest(quantized) && high <= Highest(quantized) && IsOneNode(b, quantized);
   if (!pair) return {(b.Max(b.Min(levels, highest), lowest) - z) * s, inside};
   const Val q = Quantize(b, x, scale, zero, low, high, quantized, axis.value_or(1));
   return {Dequantize(b, q, scale, zero, axis.value_or(1)), inside};
@@ -115,7 +116,8 @@ Val Grouped(Onnx& b, Val x, Val scales) { return b.Reshape(x, {x.dim(0), scales.
 // clamp(round(x * (1 / scale)) + zero_point, low, high), and back, by a scale for each place along one dim.
 Val FakeByChannel(Onnx& b, const quantized_decomposed::fake_quant_per_channel& op) {
   const int64_t axis = op.axis < 0 ? op.axis + op.input.rank() : op.axis;
-  const Val scale = Along(b, b.Cast(op.scales, DType::F32), axis, op.input.rank()), zero = Along(b, b.Cast(op.zero_points, DType::F32), axis, op.input.rank());
+  const Val scale = Along(b, b.Cast(op.scales, DType::F32), axis, op.input.rank()),
+            zero = Along(b, b.Cast(op.zero_points, DType::F32), axis, op.input.rank());
   const Val q = b.Round(op.input * (1 / scale)) + zero;
   return (b.Clip(q, b.Constant(op.quant_min, DType::F32), b.Constant(op.quant_max, DType::F32)) - zero) * scale;
 }
@@ -133,12 +135,15 @@ void QuantRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const qd::quantize_per_channel& op) {
     const int64_t axis = op.axis < 0 ? op.axis + op.input.rank() : op.axis;
     if (IsOneNode(b, op.dtype)) return Quantize(b, op.input, op.scales, op.zero_points, op.quant_min, op.quant_max, op.dtype, axis);
-    return Quantize(b, op.input, Along(b, op.scales, axis, op.input.rank()), Along(b, op.zero_points, axis, op.input.rank()), op.quant_min, op.quant_max, op.dtype);
+    return Quantize(b, op.input, Along(b, op.scales, axis, op.input.rank()), Along(b, op.zero_points, axis, op.input.rank()), op.quant_min,
+                    op.quant_max, op.dtype);
   });
   r.On([](Onnx& b, const qd::dequantize_per_tensor& op) {
     return Dequantize(b, op.input, b.Constant(op.scale, DType::F32), b.Constant(op.zero_point, DType::I64));
   });
-  r.On([](Onnx& b, const qd::dequantize_per_tensor_tensor& op) { return Dequantize(b, op.input, b.Reshape(op.scale, {}), b.Reshape(op.zero_point, {})); });
+  r.On([](Onnx& b, const qd::dequantize_per_tensor_tensor& op) {
+    return Dequantize(b, op.input, b.Reshape(op.scale, {}), b.Reshape(op.zero_point, {}));
+  });
   r.On([](Onnx& b, const qd::dequantize_per_channel& op) {
     const int64_t axis = op.axis < 0 ? op.axis + op.input.rank() : op.axis;
     const Val zero = Zero(b, op.zero_points, op.scales);
@@ -168,7 +173,9 @@ void QuantRules(Rules<Onnx>& r) {
     const auto bound = [&](Val x) { return b.Reshape(b.Cast(x, q.dtype()), {}); };
     return b.Cast(b.Max(b.Min(q, bound(op.quant_max)), bound(op.quant_min)), op.dtype);
   });
-  r.On([](Onnx& b, const qd::dequantize_per_tensor_tensor2& op) { return Dequantize(b, op.input, b.Reshape(op.scale, {}), b.Reshape(op.zero_point, {})); });
+  r.On([](Onnx& b, const qd::dequantize_per_tensor_tensor2& op) {
+    return Dequantize(b, op.input, b.Reshape(op.scale, {}), b.Reshape(op.zero_point, {}));
+  });
 
   r.On([](Onnx& b, const qd::quantize_per_token& op) {
     return QuantizeShifted(b, op.input, op.scales, b.Cast(op.zero_points, op.scales.dtype()), op.quant_min, op.quant_max, op.dtype);
@@ -177,7 +184,8 @@ void QuantRules(Rules<Onnx>& r) {
 
   r.On([](Onnx& b, const qd::quantize_per_channel_group& op) {
     const Val zero = b.Unsqueeze(b.Cast(op.zero_points, op.scales.dtype()), {2});
-    return b.Reshape(QuantizeShifted(b, Grouped(b, op.input, op.scales), b.Unsqueeze(op.scales, {2}), zero, op.quant_min, op.quant_max, op.dtype), op.input.shape());
+    return b.Reshape(QuantizeShifted(b, Grouped(b, op.input, op.scales), b.Unsqueeze(op.scales, {2}), zero, op.quant_min, op.quant_max, op.dtype),
+                     op.input.shape());
   });
   // One block of a row after the other: what a runtime fuses into products with packed weights.
   r.On([](Onnx& b, const qd::dequantize_per_channel_group& op) {
@@ -197,7 +205,9 @@ void QuantRules(Rules<Onnx>& r) {
   });
   r.On([](Onnx& b, const qd::choose_qparams_per_token& op) -> Vals {
     const Val most = b.ReduceMax(b.Abs(op.input), {-1}, true);
-    const Val scale = b.Max(op.input.dtype() == DType::F16 ? b.Cast(most, DType::F32) : most, b.Constant(1e-5, op.input.dtype() == DType::F16 ? DType::F32 : op.input.dtype())) / 127;
+    const Val scale = b.Max(op.input.dtype() == DType::F16 ? b.Cast(most, DType::F32) : most,
+                            b.Constant(1e-5, op.input.dtype() == DType::F16 ? DType::F32 : op.input.dtype())) /
+                      127;
     return {scale, b.Zeros(scale.shape(), DType::I64)};
   });
   r.On([](Onnx& b, const qd::choose_qparams_per_token_asymmetric& op) { return ChooseByToken(b, op.input); });

@@ -23,9 +23,9 @@ Val Numbers(Onnx& b, SymExpr n, DType dtype, int64_t axis, int64_t rank) { retur
 
 struct Sampling {
   SymExpr bins;
-  int64_t per_bin;      // 0: as many as the bin is long, rounded up
-  bool at_least_one;    // a region shorter than one pixel is one pixel long
-  bool empty_is_zero;   // else a bin of no samples is 0 / 0
+  int64_t per_bin;     // 0: as many as the bin is long, rounded up
+  bool at_least_one;   // a region shorter than one pixel is one pixel long
+  bool empty_is_zero;  // else a bin of no samples is 0 / 0
 };
 // Along one dim of n places, bin p of region k averages samples at y = start + (p + (i + 0.5) / count) * length / bins. A sample reads the two
 // places around it, clamped to the image: weight max(0, 1 - |y - h|); farther than one place outside it is 0.  [K, bins, n]
@@ -33,12 +33,15 @@ Val SampleWeights(Onnx& b, Val start, Val end, SymExpr n, const Sampling& s) {
   const DType dtype = start.dtype();
   Val length = end - start;
   if (s.at_least_one) length = b.Max(length, b.Constant(1, dtype));
-  const Val bin = length / b.Number(s.bins, dtype);                                      // [K, 1, 1]
+  const Val bin = length / b.Number(s.bins, dtype);  // [K, 1, 1]
   const Val count = s.per_bin > 0 ? b.Constant(s.per_bin, dtype) : b.Ceil(bin);
-  const Val i = s.per_bin > 0 ? Numbers(b, s.per_bin, dtype, 2, 3)                        // [1, 1, most]
-                              : b.Unsqueeze(b.Range(b.Constant(0, dtype), b.Squeeze(b.Max(b.ReduceMax(b.Concat({b.Flatten1D(count), b.Zeros({1}, dtype)}, 0), {0}), b.Constant(0, dtype)), {}), b.Constant(1, dtype)), {0, 1});
+  const auto as_many_as_needed = [&] {  // the most of any region; without regions none
+    const Val most = b.ReduceMax(b.Concat({b.Flatten1D(count), b.Zeros({1}, dtype)}, 0), {0});
+    return b.Unsqueeze(b.Range(b.Constant(0, dtype), most, b.Constant(1, dtype)), {0, 1});
+  };
+  const Val i = s.per_bin > 0 ? Numbers(b, s.per_bin, dtype, 2, 3) : as_many_as_needed();  // [1, 1, most]
   const Val p = Numbers(b, s.bins, dtype, 1, 3);
-  const Val y = start + p * bin + (i + 0.5) * bin / count;                               // [K, bins, most]
+  const Val y = start + p * bin + (i + 0.5) * bin / count;  // [K, bins, most]
   const Val last = b.Number(n - 1, dtype);
   Val counts = b.And(b.GreaterOrEqual(y, b.Constant(-1, dtype)), b.LessOrEqual(y, b.Number(n, dtype)));
   if (s.per_bin <= 0) counts = b.And(counts, b.Less(i, count));
@@ -61,7 +64,7 @@ Weights SampleWeights(Onnx& b, Val input, Val rois, double scale, double shift, 
 
 // Wy x Wx^T of each region's image.
 Val Pooled(Onnx& b, Val input, Val rois, const Weights& w) {
-  const Val images = b.Gather(input, Batches(b, rois), 0);                                     // [K, C, H, W]
+  const Val images = b.Gather(input, Batches(b, rois), 0);  // [K, C, H, W]
   return b.MatMul(b.MatMul(b.Unsqueeze(w.y, {1}), images), b.Unsqueeze(b.Transpose(w.x, {0, 2, 1}), {1}));
 }
 // The same where each bin has channels of its own: channel (c * bins_y + p) * bins_x + q.
@@ -69,7 +72,7 @@ Val PooledByPosition(Onnx& b, Val input, Val rois, const Weights& w) {
   const SymExpr rows = w.y.dim(1), columns = w.x.dim(1);
   const Val images = b.Reshape(b.Gather(input, Batches(b, rois), 0),
                                {rois.dim(0), FloorDiv(input.dim(1), rows * columns), rows, columns, input.dim(2), input.dim(3)});
-  const Val lines = b.MatMul(b.Unsqueeze(w.y, {1, 3, 4}), images);                             // [K, C, p, q, 1, W]
+  const Val lines = b.MatMul(b.Unsqueeze(w.y, {1, 3, 4}), images);  // [K, C, p, q, 1, W]
   return b.Squeeze(b.MatMul(lines, b.Unsqueeze(w.x, {1, 2, 5})), {4, 5});
 }
 
@@ -107,14 +110,18 @@ Vals RoiPool(Onnx& b, const torchvision::roi_pool& op) {
   const DType dtype = op.input.dtype();
   const bool fixed = op.pooled_height.IsConst() && op.pooled_width.IsConst();
   if (fixed && RuntimeHas("MaxRoiPool", b.opset(), dtype) && FitsAttribute(op.spatial_scale, dtype))
-    return {b.MaxRoiPool(op.input, op.rois, {.pooled_shape = IntVec{op.pooled_height.Const(), op.pooled_width.Const()}, .spatial_scale = op.spatial_scale}), argmax};
+    return {b.MaxRoiPool(op.input, op.rois,
+                         {.pooled_shape = IntVec{op.pooled_height.Const(), op.pooled_width.Const()}, .spatial_scale = op.spatial_scale}),
+            argmax};
   const auto corner = [&](int64_t i) { return RoundAway(b, Column(b, op.rois, i) * op.spatial_scale); };
-  const auto members = [&](int64_t from, int64_t to, SymExpr bins, SymExpr n) { return Members(b, corner(from), corner(to) - corner(from) + 1, bins, n, n); };
+  const auto members = [&](int64_t from, int64_t to, SymExpr bins, SymExpr n) {
+    return Members(b, corner(from), corner(to) - corner(from) + 1, bins, n, n);
+  };
   const Val rows = members(2, 4, op.pooled_height, op.input.dim(2)), columns = members(1, 3, op.pooled_width, op.input.dim(3));
   const Val lowest = b.Constant(-INFINITY, dtype);
-  const Val images = b.Unsqueeze(b.Gather(op.input, Batches(b, op.rois), 0), {2});                               // [K, C, 1, H, W]
-  const Val lines = b.ReduceMax(b.Where(b.Unsqueeze(rows, {1, 4}), images, lowest), {3});                        // [K, C, p, W]
-  const Val best = b.ReduceMax(b.Where(b.Unsqueeze(columns, {1, 2}), b.Unsqueeze(lines, {3}), lowest), {4});     // [K, C, p, q]
+  const Val images = b.Unsqueeze(b.Gather(op.input, Batches(b, op.rois), 0), {2});                            // [K, C, 1, H, W]
+  const Val lines = b.ReduceMax(b.Where(b.Unsqueeze(rows, {1, 4}), images, lowest), {3});                     // [K, C, p, W]
+  const Val best = b.ReduceMax(b.Where(b.Unsqueeze(columns, {1, 2}), b.Unsqueeze(lines, {3}), lowest), {4});  // [K, C, p, q]
   const auto any = [&](Val bins, IntVec axes) { return b.Unsqueeze(b.ReduceMax(b.Cast(bins, DType::I32), {2}), axes); };
   const Val some = b.Cast(any(rows, {1, 3}) * any(columns, {1, 2}), DType::Bool);
   return {b.Where(some, best, b.Constant(0, dtype)), argmax};
@@ -131,20 +138,26 @@ Val ChannelMapping(Onnx& b) {
 // The samples of a kernel are moved by offsets (y, x in turn, for each tap) and weighed by the mask.
 //   columns[n, c, tap, place] = mask * x[n, c, place * stride - pad + tap * dilation + offset]        out = weight columns + bias
 Val DeformConv(Onnx& b, const torchvision::deform_conv2d& op) {
-  for (const SymExpr& e : {op.stride_h, op.stride_w, op.pad_h, op.pad_w, op.dilation_h, op.dilation_w, op.groups, op.offset_groups, op.weight.dim(2), op.weight.dim(3)})
+  for (const SymExpr& e :
+       {op.stride_h, op.stride_w, op.pad_h, op.pad_w, op.dilation_h, op.dilation_w, op.groups, op.offset_groups, op.weight.dim(2), op.weight.dim(3)})
     if (!e.IsConst()) return b.Unsupported("a deformable convolution needs a kernel and strides of known size");
   const DType dtype = op.input.dtype();
-  const int64_t groups = op.groups.Const(), moved = op.offset_groups.Const(), kh = op.weight.dim(2).Const(), kw = op.weight.dim(3).Const(), taps = kh * kw;
+  const int64_t groups = op.groups.Const(), moved = op.offset_groups.Const(), kh = op.weight.dim(2).Const(), kw = op.weight.dim(3).Const(),
+                taps = kh * kw;
   const OptVal mask = op.use_mask ? OptVal(op.mask) : std::nullopt;
   if (b.opset() >= 19 && RuntimeHas("DeformConv", b.opset(), dtype)) {
     const int64_t ph = op.pad_h.Const(), pw = op.pad_w.Const();
     return b.DeformConv(op.input, op.weight, op.offset, op.bias, mask,
-                        {.dilations = {op.dilation_h.Const(), op.dilation_w.Const()}, .group = groups, .offset_group = moved, .pads = {ph, pw, ph, pw},
+                        {.dilations = {op.dilation_h.Const(), op.dilation_w.Const()},
+                         .group = groups,
+                         .offset_group = moved,
+                         .pads = {ph, pw, ph, pw},
                          .strides = {op.stride_h.Const(), op.stride_w.Const()}});
   }
   const bool narrow = dtype == DType::F64 && !RuntimeHas("GridSample", b.opset(), dtype);
   if (narrow) return b.Unsupported("ONNX Runtime has no deformable convolution of float64 before opset 19", "--opset 19");
-  const SymExpr n = op.input.dim(0), channels = op.input.dim(1), h = op.input.dim(2), w = op.input.dim(3), oh = op.offset.dim(2), ow = op.offset.dim(3);
+  const SymExpr n = op.input.dim(0), channels = op.input.dim(1), h = op.input.dim(2), w = op.input.dim(3), oh = op.offset.dim(2),
+                ow = op.offset.dim(3);
   const Val offset = b.Reshape(op.offset, {n * moved, taps, 2, oh, ow});
   // place * stride - pad + tap * dilation, [taps, oh, ow]
   const auto regular = [&](int64_t axis, SymExpr size, int64_t stride, int64_t pad, int64_t dilation) {
@@ -153,12 +166,15 @@ Val DeformConv(Onnx& b, const torchvision::deform_conv2d& op) {
     return b.Cast(LaidAlong(b, Progression(b, 0, stride, size), axis, 3) + b.Reshape(b.Ints(tap), {taps, 1, 1}), dtype);
   };
   // Outer corners of the image at -1 and 1: (2 y + 1) / h - 1
-  const auto normal = [&](Val at, SymExpr size) { return b.Unsqueeze(b.Reshape((at * 2 + 1) / b.Number(size, dtype) - 1, {n * moved, taps * oh, ow}), {3}); };
+  const auto normal = [&](Val at, SymExpr size) {
+    return b.Unsqueeze(b.Reshape((at * 2 + 1) / b.Number(size, dtype) - 1, {n * moved, taps * oh, ow}), {3});
+  };
   const Val y = b.Select(offset, 2, 0) + regular(1, oh, op.stride_h.Const(), op.pad_h.Const(), op.dilation_h.Const());
   const Val x = b.Select(offset, 2, 1) + regular(2, ow, op.stride_w.Const(), op.pad_w.Const(), op.dilation_w.Const());
   const SymExpr share = FloorDiv(channels, moved);
-  Val columns = b.GridSample(b.Reshape(op.input, {n * moved, share, h, w}), b.Concat({normal(x, w), normal(y, h)}, 3),
-                             {.align_corners = 0, .mode = b.opset() >= 20 ? "linear" : "bilinear", .padding_mode = "zeros"});  // [n * moved, share, taps * oh, ow]
+  Val columns = b.GridSample(
+      b.Reshape(op.input, {n * moved, share, h, w}), b.Concat({normal(x, w), normal(y, h)}, 3),
+      {.align_corners = 0, .mode = b.opset() >= 20 ? "linear" : "bilinear", .padding_mode = "zeros"});  // [n * moved, share, taps * oh, ow]
   if (mask) columns = columns * b.Reshape(*mask, {n * moved, 1, taps * oh, ow});
   const SymExpr out = op.weight.dim(0), depth = op.weight.dim(1) * taps;
   const Val product = b.MatMul(b.Reshape(op.weight, {groups, FloorDiv(out, groups), depth}), b.Reshape(columns, {n, groups, depth, oh * ow}));
@@ -217,7 +233,8 @@ void VisionRules(Rules<Onnx>& r) {
   r.On([](Onnx& b, const aten::_grouped_mm& op) {
     const int64_t x = op.self.rank(), w = op.mat2.rank();
     const bool rows = x == 2 && w == 3 && op.offs;
-    if (op.bias || !(rows || (x == 3 && w == 3 && !op.offs))) return b.Unsupported("a grouped product whose groups do not part the rows of its left operand has no ONNX form");
+    if (op.bias || !(rows || (x == 3 && w == 3 && !op.offs)))
+      return b.Unsupported("a grouped product whose groups do not part the rows of its left operand has no ONNX form");
     return rows ? GroupedMatMul(b, op.self, op.mat2, *op.offs) : b.MatMul(op.self, op.mat2);
   });
 }

@@ -32,10 +32,12 @@ class DimNamer {
       const auto [named, fresh] = names_.emplace(*text, name);
       if (!fresh && named->second != name) return Bad(fmt::format("{} is to be called both {} and {}", *text, named->second, name));
       const auto [size, first] = sizes.emplace(name, *text);
-      if (!first && size->second != *text) return Bad(fmt::format("{} and {} are different sizes, and can't both be called {}", size->second, *text, name));
+      if (!first && size->second != *text)
+        return Bad(fmt::format("{} and {} are different sizes, and can't both be called {}", size->second, *text, name));
     }
     for (const auto& [name, text] : sizes)
-      if (text != name && symbols_.contains(name) && !names_.contains(name)) return Bad(fmt::format("{} is already another size of the program", name));
+      if (text != name && symbols_.contains(name) && !names_.contains(name))
+        return Bad(fmt::format("{} is already another size of the program", name));
     std::set<std::string> taken;
     for (const auto& [text, name] : names_) taken.insert(name);
     for (const auto& [symbol, place] : order_) {
@@ -74,7 +76,8 @@ class DimNamer {
     const auto [end, error] = std::from_chars(key.data() + colon + 1, key.data() + key.size(), dim);
     const std::string_view name = std::string_view(key).substr(0, colon);
     const auto input = std::find_if(inputs_.begin(), inputs_.end(), [&](const GraphInput* i) { return i->value->name == name || i->target == name; });
-    if (error != std::errc() || end != key.data() + key.size() || input == inputs_.end()) return Bad(fmt::format("no input is called {}; {}", name, Known()));
+    if (error != std::errc() || end != key.data() + key.size() || input == inputs_.end())
+      return Bad(fmt::format("no input is called {}; {}", name, Known()));
     const Dims shape = (*input)->value->type.shape;
     const int64_t rank = std::ssize(shape);
     if (dim < -rank || dim >= rank) return Bad(fmt::format("{} has {} dims", name, rank));
@@ -88,7 +91,8 @@ class DimNamer {
     for (const GraphInput* input : inputs_)
       for (size_t d = 0; d < input->value->type.shape.size(); ++d) {
         const SymExpr e = input->value->type.shape[d];
-        if (!e.IsConst() && !e.IsUnknown()) text += fmt::format("{}{}:{} ({})", text.empty() ? "there are " : ", ", input->value->name, d, ToString(e));
+        if (!e.IsConst() && !e.IsUnknown())
+          text += fmt::format("{}{}:{} ({})", text.empty() ? "there are " : ", ", input->value->name, d, ToString(e));
       }
     return text.empty() ? "it has no dynamic inputs" : text;
   }

@@ -83,8 +83,10 @@ class Finisher {
     for (const GraphOutput& output : model_.outputs) {
       const bool user = !IsMutation(output);
       if (ValueOf(output) && user) facts_.outputs.emplace_back(position, "");
-      if (ValueOf(output)) kept.push_back(output);
-      else if (user) facts_.left_out.emplace_back(position, IsNone(output.value) ? "None" : "text");
+      if (ValueOf(output))
+        kept.push_back(output);
+      else if (user)
+        facts_.left_out.emplace_back(position, IsNone(output.value) ? "None" : "text");
       position += user;
     }
     model_.outputs = std::move(kept);
@@ -95,7 +97,8 @@ class Finisher {
     for (const GraphOutput& output : model_.outputs)
       if (IsMutation(output)) names.append(names.empty() ? "" : ", ").append(output.target);
     std::erase_if(model_.outputs, IsMutation);
-    if (!names.empty()) context_.diagnostics.Warn({"W0201", "changed state is dropped: " + names, "without --state drop each has an output <name>_next"});
+    if (!names.empty())
+      context_.diagnostics.Warn({"W0201", "changed state is dropped: " + names, "without --state drop each has an output <name>_next"});
   }
 
   void NameInputs() {
@@ -129,8 +132,12 @@ class Finisher {
     for (size_t i = 0; fits && was.ranked && is.ranked && i < was.shape.size(); ++i)
       fits = was.shape[i].IsUnknown() || is.shape[i].IsUnknown() || !ProvablyNotEqual(was.shape[i], is.shape[i]);
     if (fits) return;
-    Problem problem{"E0208", "the program changes the shape of its state '" + std::string(output.target) + "': the next value can't be fed back",
-                    "--state drop leaves it out", value->def ? value->def->loc : 0, {}, {}};
+    Problem problem{"E0208",
+                    "the program changes the shape of its state '" + std::string(output.target) + "': the next value can't be fed back",
+                    "--state drop leaves it out",
+                    value->def ? value->def->loc : 0,
+                    {},
+                    {}};
     context_.diagnostics.Report(context_.diagnostics.Add(std::move(problem)));
   }
 
@@ -189,7 +196,8 @@ class Finisher {
     });
     for (const GraphInput& input : model_.inputs) {
       if (input.kind == InputKind::User || input.data) continue;
-      Problem problem{"E0121", "weight '" + std::string(input.target) + "' " + WeightProblem(program_, input), "save the program with plain tensors", 0, {}, {}};
+      Problem problem{
+          "E0121", "weight '" + std::string(input.target) + "' " + WeightProblem(program_, input), "save the program with plain tensors", 0, {}, {}};
       context_.diagnostics.Report(context_.diagnostics.Add(std::move(problem)));
     }
   }
@@ -209,7 +217,9 @@ class Finisher {
     std::string names;
     for (const StatePair& state : facts_.state)
       if (FindState(state.name)) names.append(names.empty() ? "" : ", ").append(state.name);
-    if (!names.empty()) context_.diagnostics.Warn({"W0103", "--mode eval, and the program still changes its state: " + names, "where only training changes it, export after model.eval()"});
+    if (!names.empty())
+      context_.diagnostics.Warn(
+          {"W0103", "--mode eval, and the program still changes its state: " + names, "where only training changes it, export after model.eval()"});
   }
 
   // Each random operator has a seed of its own, so that two of them draw apart.
@@ -237,7 +247,8 @@ class Finisher {
         name = ClaimOwn(context_.Join(held ? held->name : output.target, "_next"));
         facts_.state[state++].output = name;
       } else {
-        name = user < options_.output_names.size() ? context_.Intern(options_.output_names[user]) : ClaimOwn(OwnName(facts_.outputs[user].first, value));
+        name =
+            user < options_.output_names.size() ? context_.Intern(options_.output_names[user]) : ClaimOwn(OwnName(facts_.outputs[user].first, value));
         visible_.insert(name);
         facts_.outputs[user++].second = name;
       }
@@ -260,7 +271,8 @@ class Finisher {
   // The inputs that hold state have their say last.
   void ClaimState() {
     for (GraphInput& input : model_.inputs)
-      if (input.value && (input.optional || (input.kind == InputKind::User && !visible_.contains(input.value->name)))) input.value->name = ClaimOwn(input.value->name);
+      if (input.value && (input.optional || (input.kind == InputKind::User && !visible_.contains(input.value->name))))
+        input.value->name = ClaimOwn(input.value->name);
     for (size_t i = 0; i < holders_.size(); ++i)
       if (holders_[i]) facts_.state[i].input = holders_[i]->name;
   }
@@ -273,7 +285,7 @@ class Finisher {
   std::unordered_set<const Value*> written_;
   int64_t seeded_ = 0;
   std::unordered_set<std::string_view> visible_;  // names of inputs and outputs
-  std::vector<const Value*> holders_;              // of each facts_.state, the input with its storage
+  std::vector<const Value*> holders_;             // of each facts_.state, the input with its storage
 };
 
 }  // namespace

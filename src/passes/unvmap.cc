@@ -64,7 +64,9 @@ bool IsElementwise(const Node& node) {
 }  // namespace
 
 Results Unvmap::Refuse(const Call& call, std::string message) {
-  return EmitPoison(down_, context_.diagnostics.Add({"E0206", std::move(message), "write the batch out in the model", call.loc, std::string(call.op->name), {}}), call.types, call.loc);
+  return EmitPoison(
+      down_, context_.diagnostics.Add({"E0206", std::move(message), "write the batch out in the model", call.loc, std::string(call.op->name), {}}),
+      call.types, call.loc);
 }
 
 std::vector<Arg> Unvmap::Resolved(std::span<const Arg> args) {
@@ -80,7 +82,8 @@ std::vector<Arg> Unvmap::Resolved(std::span<const Arg> args) {
 Results Unvmap::Emit(const Call& call) {
   if (call.op->Namespace() == "functorch") return Mark(call);
   if (regions_.empty() && resolved_.empty() && !HasBody(call)) return down_.Emit(call);
-  std::vector<Arg> args = HasBody(call) ? ReplayBodies(context_, call.args, [](Sink& down) { return Unvmap(down); }) : std::vector<Arg>(call.args.begin(), call.args.end());
+  std::vector<Arg> args = HasBody(call) ? ReplayBodies(context_, call.args, [](Sink& down) { return Unvmap(down); })
+                                        : std::vector<Arg>(call.args.begin(), call.args.end());
   args = Resolved(args);
   return EmitAt(regions_.size(), {call.op, args, call.types, call.loc, call.names});
 }
@@ -147,8 +150,10 @@ Results Unvmap::Mark(const Call& call) {
   if (name == "_add_batch_dim") {
     Value* x = std::get<Value*>(args[0]);
     const int64_t rank = std::ssize(x->type.shape), dim = Int(args[1]) < 0 ? Int(args[1]) + rank : Int(args[1]);
-    region.samples.push_back(MoveDim(depth - 1, x, dim, 0, Plain(context_, x->type, Batched(region.size, call.types[0].shape, call.types[0].shape.size())), call.loc));
-    Value* sample = context_.NewValue(Plain(context_, call.types[0], {call.types[0].shape.begin(), call.types[0].shape.end()}), call.names.empty() ? std::string_view() : call.names[0]);
+    region.samples.push_back(
+        MoveDim(depth - 1, x, dim, 0, Plain(context_, x->type, Batched(region.size, call.types[0].shape, call.types[0].shape.size())), call.loc));
+    Value* sample = context_.NewValue(Plain(context_, call.types[0], {call.types[0].shape.begin(), call.types[0].shape.end()}),
+                                      call.names.empty() ? std::string_view() : call.names[0]);
     region.inputs.push_back(sample);
     region.batched.insert(sample);
     return context_.arena.Copy(std::span(&sample, 1));
@@ -207,7 +212,8 @@ void Unvmap::CloseMapped(const Region& region, size_t depth) {
     for (const Arg& arg : node->args) args.push_back(MapValues(context_, arg, [&](Value* value) { return copies.at(value); }));
     std::vector<Type> types;
     std::vector<std::string_view> names;
-    for (const Value* result : node->results) types.push_back(result ? result->type : Type()), names.push_back(result ? result->name : std::string_view());
+    for (const Value* result : node->results)
+      types.push_back(result ? result->type : Type()), names.push_back(result ? result->name : std::string_view());
     const Results results = sink.Emit({node->op, args, types, node->loc, names});
     for (size_t i = 0; i < results.size(); ++i) copies[node->results[i]] = results[i];
   }

@@ -27,19 +27,19 @@ class Unvmap : public PassSink {
 
  private:
   struct Result {
-    Value* inner;           // of one sample
-    Value* promised;        // what was answered before the region had an end
+    Value* inner;     // of one sample
+    Value* promised;  // what was answered before the region had an end
     int64_t dim;
-    Call call;              // its types and place
+    Call call;  // its types and place
   };
   struct Region {
     SymExpr size;
     Graph* body = nullptr;
     std::unique_ptr<GraphSink> sink;
-    std::vector<Value*> samples, inputs;               // batch first, outside; of one sample, inside
-    std::vector<Value*> captured;                      // outside
-    std::unordered_map<const Value*, Value*> inside;   // captured -> the body's input
-    std::unordered_set<const Value*> batched;          // values of the body that depend on a sample
+    std::vector<Value*> samples, inputs;              // batch first, outside; of one sample, inside
+    std::vector<Value*> captured;                     // outside
+    std::unordered_map<const Value*, Value*> inside;  // captured -> the body's input
+    std::unordered_set<const Value*> batched;         // values of the body that depend on a sample
     std::vector<Result> results;
   };
 

@@ -50,11 +50,9 @@ class Orderer {
 
   // The symbols that a result introduces: a number read out of a tensor, or a size that depends on data (u0). The first node defines them.
   void DefineSymbols(const Value& result, Node* node) {
-    const auto define = [&](SymExpr expr) {
-      if (expr.IsSymbol() && expr.SymbolName().starts_with("u")) definer_.try_emplace(expr.node(), node);
-    };
-    if (result.type.kind == Kind::Sym) define(result.type.value);
-    for (const SymExpr& dim : result.type.shape) define(dim);
+    if (result.type.kind == Kind::Sym && result.type.value.IsSymbol()) definer_.try_emplace(result.type.value.node(), node);
+    for (const SymExpr& dim : result.type.shape)
+      if (dim.IsSymbol() && dim.SymbolName().starts_with("u")) definer_.try_emplace(dim.node(), node);
   }
 
   template <class F>

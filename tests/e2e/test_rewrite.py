@@ -99,7 +99,13 @@ class Branches(torch.nn.Module):
         return torch._higher_order_ops.while_loop(lambda i, z: i < 3, loop, (torch.tensor(0), z))
 
 
+class Numbers(torch.nn.Module):
+    def forward(self, x):
+        return x * 2, x.sum().item() * 2.0
+
+
 PROGRAMS = {
+    "numbers": (Numbers(), (torch.randn(3),), None),
     "written": (Written(), (torch.randn(2, 3), torch.randn(2)), None),
     "sizes": (Sizes(), (torch.randn(4, 3), 5), {"x": {0: Dim.AUTO}, "n": Dim.DYNAMIC}),
     "branches": (Branches(), (torch.randn(3, 4), torch.tensor([1])), None),

@@ -261,6 +261,12 @@ void ComplexArithmetic(Rules<Pairs>& r) {
   r.On([](Pairs& b, const aten::all& op) { return b(aten::all{.self = NotZero(b, op.self)}); });
   r.On([](Pairs& b, const aten::any_dim& op) { return b(aten::any_dim{.self = NotZero(b, op.self), .dim = op.dim, .keepdim = op.keepdim}); });
   r.On([](Pairs& b, const aten::all_dim& op) { return b(aten::all_dim{.self = NotZero(b, op.self), .dim = op.dim, .keepdim = op.keepdim}); });
+  r.On([](Pairs& b, const aten::any_dims& op) {
+    return b.Typed(aten::any_dims{.self = NotZero(b, op.self), .dim = op.dim, .keepdim = op.keepdim}, DType::Bool, b.call().types[0].shape);
+  });
+  r.On([](Pairs& b, const aten::all_dims& op) {
+    return b.Typed(aten::all_dims{.self = NotZero(b, op.self), .dim = op.dim, .keepdim = op.keepdim}, DType::Bool, b.call().types[0].shape);
+  });
   r.On([](Pairs& b, const aten::count_nonzero& op) {
     return b.Typed(aten::count_nonzero{.self = NotZero(b, op.self), .dim = op.dim}, DType::I64, b.call().types[0].shape);
   });

@@ -13,5 +13,6 @@ Val Argument(Pairs& b, const Parts& z);
 Val Conjugate(Pairs& b, Val z);
 Val Power(Pairs& b, Val base, Val exponent);
 Val WholePower(Pairs& b, Val base, int64_t n);
+Val MatrixInverse(Pairs& b, Val z);
 
 }  // namespace pt2onnx

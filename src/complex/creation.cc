@@ -62,6 +62,11 @@ Val Linspace(Pairs& b, const Parts& start, const Parts& end, int64_t steps) {
 }
 Val ToPower(Pairs& b, double base, Val x) { return b(aten::pow_Scalar{.self = base, .exponent = x}); }
 
+template <class... Ops>
+void Logspaces(Rules<Pairs>& r) {
+  (r.On([](Pairs& b, const Ops& op) { return ToPower(b, op.base, Linspace(b, b.Of(op.start), b.Of(op.end), op.steps)); }), ...);
+}
+
 // Normal numbers of that mean; std counts for both parts together.
 Val Normal(Pairs& b, const aten::normal_functional& op) {
   return b(aten::add_Scalar{.self = Drawn<aten::randn>(b, op.std_ * std::sqrt(0.5)), .other = op.mean});
@@ -93,7 +98,7 @@ void ComplexCreation(Rules<Pairs>& r) {
   r.On([](Pairs& b, const aten::linspace_Scalar_Tensor& op) { return Linspace(b, b.Of(op.start), b.Of(op.end), op.steps); });
   r.On([](Pairs& b, const aten::linspace_Tensor_Scalar& op) { return Linspace(b, b.Of(op.start), b.Of(op.end), op.steps); });
   r.On([](Pairs& b, const aten::linspace_Tensor_Tensor& op) { return Linspace(b, b.Of(op.start), b.Of(op.end), op.steps); });
-  r.On([](Pairs& b, const aten::logspace& op) { return ToPower(b, op.base, Linspace(b, b.Of(op.start), b.Of(op.end), op.steps)); });
+  Logspaces<aten::logspace, aten::logspace_Scalar_Tensor, aten::logspace_Tensor_Scalar, aten::logspace_Tensor_Tensor>(r);
   r.On<Normal>();
   r.On<Uniform>();
   r.On([](Pairs& b, const aten::randn&) { return Drawn<aten::randn>(b, std::sqrt(0.5)); });

@@ -8,12 +8,15 @@ namespace {
 Answer ShortTime(Pairs& b, const aten::stft& op) {
   if (!IsComplex(op.self.dtype()) && !(op.window && IsComplex(op.window->dtype()))) return b.Below();
   const Type& type = b.call().types[0];
+  const bool pair = !IsComplex(type.dtype);  // return_complex=False
+  const Dims shape = pair ? type.shape.first(type.shape.size() - 1) : type.shape;
   const auto transform = [&](Val signal, const OptVal& window) {
     std::vector<Arg> args = b.Args();
     args[0] = signal.value;
     args[static_cast<size_t>(b.call().op->ArgIndex("window"))] = window ? Arg(window->value) : Arg{};
     args[static_cast<size_t>(b.call().op->ArgIndex("onesided"))] = false;
-    return b.EmitTyped(*b.call().op, args, {.kind = Kind::Tensor, .dtype = b.complex(), .shape = type.shape});
+    args[static_cast<size_t>(b.call().op->ArgIndex("return_complex"))] = true;
+    return b.EmitTyped(*b.call().op, args, {.kind = Kind::Tensor, .dtype = b.complex(), .shape = shape});
   };
   const Parts signal = b.Of(op.self);
   const Parts window = op.window ? b.Of(*op.window) : Parts{};
@@ -27,8 +30,9 @@ Answer ShortTime(Pairs& b, const aten::stft& op) {
     return *sum;
   };
   const Val re = of_window(b.Filled(signal, op.self.shape(), false));
-  if (!signal.im) return re;
-  return re + b(aten::mul_Scalar{.self = of_window(*signal.im), .other = std::complex<double>(0, 1)});
+  if (!signal.im) return pair ? b.Pair(re) : re;
+  const Val y = re + b(aten::mul_Scalar{.self = of_window(*signal.im), .other = std::complex<double>(0, 1)});
+  return pair ? b.Pair(y) : y;
 }
 
 }  // namespace

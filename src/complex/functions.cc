@@ -133,10 +133,11 @@ Val Sinc(Pairs& b, Val z) {
   return b(aten::where_self{.condition = b(aten::eq_Scalar{.self = z, .other = 0.0}), .self = one, .other = b(aten::sin{.self = angle}) / angle});
 }
 
-// log(e^z + e^w) = m + log(e^(z - m) + e^(w - m)), m the larger real part
+// log(e^z + e^w) = m + log(1 + e^(n - m)), m the one with the larger real part
 Val LogAddExp(Pairs& b, Val z, Val w) {
-  const Val most = b(aten::maximum{.self = b.Re(z), .other = b.Re(w)});
-  return most + b(aten::log{.self = b(aten::exp{.self = z - most}) + b(aten::exp{.self = w - most})});
+  const Val less = b(aten::lt_Tensor{.self = b.Re(z), .other = b.Re(w)});
+  const Val m = b(aten::where_self{.condition = less, .self = w, .other = z}), n = b(aten::where_self{.condition = less, .self = z, .other = w});
+  return m + b(aten::log1p{.self = b(aten::exp{.self = n - m})});
 }
 
 }  // namespace

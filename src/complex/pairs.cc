@@ -40,7 +40,8 @@ DType ComputeDType(const Call& call) {
 
 // Operands that say where or how often, not what.
 bool IsSelector(std::string_view name) {
-  return name == "condition" || name == "mask" || name == "index" || name == "indices" || name == "repeats" || name == "offsets";
+  return name == "condition" || name == "mask" || name == "index" || name == "indices" || name == "repeats" || name == "offsets" ||
+         name == "tensor_indices_or_sections";
 }
 // Numbers that are put among the elements.
 bool IsElement(std::string_view name) { return name == "value" || name == "fill_value" || name == "fill" || name == "self" || name == "other"; }

@@ -43,7 +43,7 @@ Val Chain(Pairs& b, const Vals& list) {
 }
 
 Val MatrixPower(Pairs& b, Val x, int64_t n) {
-  if (n < 0) return b.Unsupported("a negative power of a complex matrix needs its inverse", "use a power that is not negative");
+  if (n < 0) return MatrixPower(b, MatrixInverse(b, x), -n);
   if (n == 0) {
     const Val eye = b.Typed(aten::eye{.n = x.dim(-1), .dtype = b.real()}, b.real(), x.shape().last(2));
     return b.Pack({eye, std::nullopt}, x.shape());

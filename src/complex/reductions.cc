@@ -118,10 +118,54 @@ Val MatrixNorm(Pairs& b, Val z, const OptScalar& ord, size_t dims) {
   return OfReal(b, b.call().op->name, b(aten::abs{.self = z}));
 }
 
+// Each slice's norm is at most maxnorm: z times what that does to |z|.
+Val Renorm(Pairs& b, const aten::renorm& op) {
+  const Val size = b(aten::abs{.self = op.self}), one = b.Constant(Scalar(1.0), b.real());
+  const Val bounded = b.Typed(aten::renorm{.self = size, .p = op.p, .dim = op.dim, .maxnorm = op.maxnorm}, b.real(), size.shape());
+  const Val at_zero = b(aten::eq_Scalar{.self = size, .other = 0.0});
+  return op.self * b(aten::where_self{.condition = at_zero, .self = one, .other = bounded / size});
+}
+
+// Asked for in a real dtype: of the real parts.
+template <class... Ops>
+void OfRealParts(Rules<Pairs>& r) {
+  (r.On([](Pairs& b, const Ops& op) -> Val {
+     const Type& type = b.call().types[0];
+     if (IsComplex(type.dtype)) return b.Unsupported("complex numbers have no softmax", "take it of their absolute values");
+     return b.Typed(Ops{.self = b.Cast(b.Re(op.self), type.dtype), .dim = op.dim}, type.dtype, type.shape);
+   }),
+   ...);
+}
+
 // reduction: 0 none, 1 mean, 2 sum
 Val L1Loss(Pairs& b, const aten::l1_loss& op) {
   const Val error = b(aten::abs{.self = op.self - op.target});
   return op.reduction == 0 ? error : op.reduction == 1 ? b(aten::mean{.self = error}) : b(aten::sum{.self = error});
+}
+
+// Trapezoids between neighbours: the sum of (x[i + 1] - x[i]) (y[i + 1] + y[i]) / 2; of a vector x along dim.
+Val Trapezoids(Pairs& b, Val y, Val x, int64_t dim) {
+  dim = Normalize(dim, y.rank());
+  const auto part = [&](Val v, int64_t at, bool first) {
+    const SymExpr n = v.dim(at), one = 1;
+    return b(aten::slice_Tensor{.self = v, .dim = at, .start = first ? SymExpr(0) : one, .end = first ? n - one : n});
+  };
+  if (x.rank() == 1) {
+    std::vector<SymExpr> shape(static_cast<size_t>(y.rank() - dim), 1);
+    shape[0] = x.dim(0);
+    x = b.Reshape(x, b.Copy(shape));
+  }
+  const int64_t at = dim - y.rank() + x.rank();
+  const Val width = part(x, at, false) - part(x, at, true), height = part(y, dim, false) + part(y, dim, true);
+  return b(aten::mul_Scalar{.self = width * height, .other = 0.5});
+}
+template <class... Ops>
+void TrapezoidSums(Rules<Pairs>& r) {
+  (r.On([](Pairs& b, const Ops& op) {
+     const Val areas = Trapezoids(b, op.y, op.x, op.dim);
+     return b(aten::sum_dim_IntList{.self = areas, .dim = b.Copy(std::vector<int64_t>{Normalize(op.dim, op.y.rank()) - op.y.rank()})});
+   }),
+   ...);
 }
 
 // m + log(sum e^(z - m)), m the largest real part
@@ -155,6 +199,10 @@ void ComplexReductions(Rules<Pairs>& r) {
   r.On([](Pairs& b, const aten::cumsum&) { return b.OnPairs(); });
   EachPart<aten::sum, aten::mean, aten::nansum, aten::sum_to_size, aten::diff, aten::trapezoid_dx, aten::trapz_dx, aten::cumulative_trapezoid_dx, aten::gradient_scalarint, aten::gradient_scalararray,
            aten::gradient_array, aten::gradient_scalarrayint, aten::gradient_scalarrayarray>(r);
+  TrapezoidSums<aten::trapezoid_x, aten::trapz_x>(r);
+  r.On([](Pairs& b, const aten::cumulative_trapezoid_x& op) {
+    return b(aten::cumsum{.self = Trapezoids(b, op.y, op.x, op.dim), .dim = Normalize(op.dim, op.y.rank()) - op.y.rank()});
+  });
   r.On<Prod>();
   r.On<ProdOfAll>();
   r.On<CumProd>();
@@ -174,6 +222,8 @@ void ComplexReductions(Rules<Pairs>& r) {
   r.On([](Pairs& b, const aten::dist& op) {
     return b.Typed(aten::norm_Scalar{.self = b(aten::abs{.self = op.self - op.other}), .p = op.p}, b.real(), {});
   });
+  r.On<Renorm>();
+  OfRealParts<aten::softmax_int, aten::log_softmax_int>(r);
   r.On<L1Loss>();
   r.On<LogSumExp>();
   r.On<PairwiseDistance>();

@@ -6,6 +6,7 @@ void ComplexArithmetic(Rules<Pairs>& r);
 void ComplexCreation(Rules<Pairs>& r);
 void ComplexFourier(Rules<Pairs>& r);
 void ComplexFunctions(Rules<Pairs>& r);
+void ComplexLinalg(Rules<Pairs>& r);
 void ComplexProducts(Rules<Pairs>& r);
 void ComplexReductions(Rules<Pairs>& r);
 void ComplexStructure(Rules<Pairs>& r);
@@ -16,6 +17,7 @@ Rules<Pairs> ComplexRules() {
   ComplexCreation(r);
   ComplexFourier(r);
   ComplexFunctions(r);
+  ComplexLinalg(r);
   ComplexProducts(r);
   ComplexReductions(r);
   ComplexStructure(r);

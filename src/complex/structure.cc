@@ -59,6 +59,19 @@ Answer ReduceInto(Pairs& b, std::string_view reduce) {
   return b.Unsupported("complex numbers are scattered by sum and mean only", "scatter the parts that torch.view_as_real gives");
 }
 
+// The same memory as real numbers of the parts' dtype, or those as complex ones.
+Val OtherDType(Pairs& b, const aten::view_dtype& op) {
+  const Type& type = b.call().types[0];
+  if (type.dtype == op.self.dtype()) return op.self;
+  if (type.dtype == RealOf(op.self.dtype())) return b.Reshape(b.Pair(op.self), type.shape);
+  if (RealOf(type.dtype) == op.self.dtype()) {
+    std::vector<SymExpr> shape(type.shape.begin(), type.shape.end());
+    shape.push_back(2);
+    return b.FromPair(b.Reshape(op.self, b.Copy(shape)));
+  }
+  return b.Unsupported("bits of complex numbers seen as another dtype", "go through torch.view_as_real");
+}
+
 Val SameNumbers(Pairs&, Val x) { return x; }
 Val Reshaped(Pairs& b, Val x) { return b.Reshape(x, b.call().types[0].shape); }
 
@@ -69,6 +82,7 @@ void ComplexStructure(Rules<Pairs>& r) {
   OnPairs<aten::cat, aten::concat, aten::concatenate, aten::flip, aten::index_Tensor, aten::index_select, aten::select_scatter, aten::slice_scatter,
           aten::index_copy>(r);
   r.On([](Pairs& b, const aten::roll& op) { return op.dims.empty() ? b.EachPart() : b.OnPairs(); });
+  r.On<OtherDType>();
   r.On<Stack>();
   r.On<Repeat>();
   r.On<IndexAdd>();

@@ -26,7 +26,7 @@ OptVal Window(Onnx& b, const OptVal& window, const Frames& f, DType dtype) {
   if (!window && f.length == f.n) return std::nullopt;
   const Val ones = window ? b.Cast(*window, dtype) : b.Ones({f.length}, dtype);
   if (f.length == f.n) return ones;
-  return b.Pad(ones, b.Ints({f.left(), f.n - f.length - f.left()}));
+  return b.Pad(ones, b.Ints({f.left(), f.n - f.length - f.left()}), {}, b.Ints({0}));
 }
 
 bool FitsConvolution(DType dtype, int64_t rows, int64_t n) { return dtype == DType::F32 && rows * n * ItemSize(dtype) <= kMatrixBytes; }
@@ -72,6 +72,17 @@ Val Overlapped(Onnx& b, Val frames, const Frames& f, SymExpr length) {
   return b.ScatterElements(b.Zeros(out, frames.dtype()), at, b.Reshape(frames, flat), {.axis = std::ssize(out) - 1, .reduction = "add"});
 }
 
+// The signal [B, 2, L] from its spectra, with a complex window: frames times w, over the sum of w^2.
+Val ThroughComplexWindow(Onnx& b, Val frames, Val window, const Frames& f, SymExpr start, SymExpr stop, SymExpr length) {
+  const auto part = [&](Val x, int64_t axis, int64_t at) { return b.Select(x, axis, at); };
+  const Val re = part(frames, 1, 0), im = part(frames, 1, 1), u = part(window, 1, 0), v = part(window, 1, 1);
+  const auto added = [&](Val x) { return b.Slice(Overlapped(b, x, f, length), 1, start, stop); };
+  const auto everywhere = [&](Val x) { return added(b.Expand(x, {1, frames.dim(2), f.n})); };
+  const Val x = added(re * u - im * v), y = added(re * v + im * u), p = everywhere(u * u - v * v), q = everywhere(u * v * 2.0);
+  const Val square = p * p + q * q;
+  return b.Concat({b.Unsqueeze((x * p + y * q) / square, {1}), b.Unsqueeze((y * p - x * q) / square, {1})}, 1);
+}
+
 Val Istft(Onnx& b, const aten::istft& op) {
   const Frames f = FramesOf(op.n_fft, op.hop_length, op.win_length);
   const int64_t half = f.n / 2 + 1;
@@ -80,35 +91,35 @@ Val Istft(Onnx& b, const aten::istft& op) {
   Val pairs = b.Cast(batched ? op.self : b.Unsqueeze(op.self, {0}), dtype);  // [B, bins, T, 2]
   if (!op.return_complex && !(pairs.dim(1) == half)) pairs = b.Slice(pairs, 1, 0, half);
   const SymExpr batch = pairs.dim(0), count = pairs.dim(2), length = (count - 1) * f.hop + f.n;
-  const OptVal window = Window(b, op.window, f, dtype);
-  const double scale = op.normalized ? 1 / std::sqrt(static_cast<double>(f.n)) : 1 / static_cast<double>(f.n);
-  const int64_t stride[] = {f.hop};
-  const auto windowed = [&](Val x) { return window ? x * *window : x; };
-
-  Val y = pairs, envelope = pairs;  // [B, L] or [B, 2, L]; [1, L]
-  if (!op.return_complex && FitsConvolution(dtype, 2 * half, f.n)) {
-    std::vector<double> rows = InverseBasis(f.n);
-    for (double& x : rows) x *= scale;
-    const Val flat = b.Reshape(b.Transpose(pairs, {0, 1, 3, 2}), {batch, 2 * half, count});
-    const Val sum = b.ConvTranspose(flat, windowed(b.Tensor({2 * half, 1, f.n}, rows, dtype)), {}, {.strides = pt2onnx::Ints(stride)});
-    y = b.Reshape(sum, {batch, length});
-    const Val square = window ? *window * *window : b.Ones({f.n}, dtype);
-    const Val squares = b.ConvTranspose(b.Ones({1, 1, count}, dtype), b.Reshape(square, {1, 1, f.n}), {}, {.strides = pt2onnx::Ints(stride)});
-    envelope = b.Reshape(squares, {1, length});
-  } else {
-    const Val spectra = b.Transpose(pairs, {0, 2, 1, 3});  // [B, T, bins, 2]
-    const int64_t normalization = op.normalized ? 1 : 2;
-    const Val frames = op.return_complex ? b.Transpose(FftComplex(b, spectra, {2}, normalization, false), {0, 3, 1, 2})
-                                         : FftToReal(b, spectra, {2}, normalization, f.n);
-    y = Overlapped(b, windowed(frames), f, length);
-    const Val square = window ? *window * *window : b.Ones({f.n}, dtype);
-    envelope = Overlapped(b, b.Expand(square, {1, count, f.n}), f, length);
-  }
-  const int64_t last = y.rank() - 1;
   const SymExpr start = op.center ? f.n / 2 : 0, end = op.length ? start + *op.length : op.center ? length - f.n / 2 : length;
   const SymExpr stop = op.length ? Min(end, length) : end;
   const auto cut = [&](Val x, int64_t axis) { return start == 0 && stop == length ? x : b.Slice(x, axis, start, stop); };
-  y = cut(y, last) / cut(envelope, 1);
+  const OptVal window = Window(b, op.window, f, dtype);
+  const int64_t normalization = op.normalized ? 1 : 2;
+  const int64_t stride[] = {f.hop};
+  const auto windowed = [&](Val x) { return window ? x * *window : x; };
+  const auto square = [&] { return window ? *window * *window : b.Ones({f.n}, dtype); };
+
+  Val y = pairs;  // [B, L], or [B, 2, L] of complex numbers
+  if (window && window->rank() == 2) {
+    const Val frames = b.Transpose(FftComplex(b, b.Transpose(pairs, {0, 2, 1, 3}), {2}, normalization, false), {0, 3, 1, 2});
+    y = ThroughComplexWindow(b, frames, *window, f, start, stop, length);
+  } else if (!op.return_complex && FitsConvolution(dtype, 2 * half, f.n)) {
+    const double scale = op.normalized ? 1 / std::sqrt(static_cast<double>(f.n)) : 1 / static_cast<double>(f.n);
+    std::vector<double> rows = InverseBasis(f.n);
+    for (double& x : rows) x *= scale;
+    const Val flat = b.Reshape(b.Transpose(pairs, {0, 1, 3, 2}), {batch, 2 * half, count});
+    const Val kernel = windowed(b.Tensor({2 * half, 1, f.n}, rows, dtype));
+    const Val sum = b.ConvTranspose(flat, kernel, {}, {.strides = pt2onnx::Ints(stride)});
+    const Val squares = b.ConvTranspose(b.Ones({1, 1, count}, dtype), b.Reshape(square(), {1, 1, f.n}), {}, {.strides = pt2onnx::Ints(stride)});
+    y = cut(b.Reshape(sum, {batch, length}), 1) / cut(b.Reshape(squares, {1, length}), 1);
+  } else {
+    const Val spectra = b.Transpose(pairs, {0, 2, 1, 3});  // [B, T, bins, 2]
+    const Val frames = op.return_complex ? b.Transpose(FftComplex(b, spectra, {2}, normalization, false), {0, 3, 1, 2})
+                                         : FftToReal(b, spectra, {2}, normalization, f.n);
+    const Val sum = Overlapped(b, windowed(frames), f, length), squares = Overlapped(b, b.Expand(square(), {1, count, f.n}), f, length);
+    y = cut(sum, sum.rank() - 1) / cut(squares, 1);
+  }
   if (op.length && !(stop == end)) {
     DimVec pads(std::vector<SymExpr>(static_cast<size_t>(2 * y.rank()), 0));
     pads.back() = end - stop;

@@ -62,25 +62,26 @@ def test_stft(check_program, dtype):
     functions = [
         lambda x, w: torch.stft(x, 48, window=w, return_complex=True), lambda x, w: torch.stft(x[0], 64, 10, 48, w, return_complex=True), lambda x, w: torch.stft(x, 48, 20, window=w, center=False, return_complex=True),
         lambda x, w: torch.stft(x, 48, window=w, normalized=True, return_complex=True), lambda x, w: torch.stft(x, 48, window=w, onesided=False, return_complex=True).abs(), lambda x, w: torch.view_as_real(torch.stft(x, 48, window=w, return_complex=True)),
-        lambda x, w: torch.stft(x, 50, 25, 40, window=torch.ones(40, dtype=x.dtype), return_complex=True), lambda x, w: torch.stft(x + 1j * x.flip(1), 48, window=w, return_complex=True, center=False), lambda x, w: torch.stft(x, 48, window=w, pad_mode="constant", return_complex=True)]
+        lambda x, w: torch.stft(x, 50, 25, 40, window=torch.ones(40, dtype=x.dtype), return_complex=True), lambda x, w: torch.stft(x + 1j * x.flip(1), 48, window=w, return_complex=True, center=False), lambda x, w: torch.stft(x, 48, window=w, pad_mode="constant", return_complex=True),
+        lambda x, w: torch.stft(x, 48, window=w * 1j + 1, return_complex=True, center=False), lambda x, w: torch.stft(x * 1j, 48, window=w, return_complex=False, center=False)]
     check_program(Many(functions), (SIGNAL.to(dtype), window), atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
-def test_istft(check_program, dtype):
+def test_istft(check_program, dtype):                     # float64 goes frame by frame
     window = torch.hamming_window(48, dtype=dtype)
     spectrum = torch.stft(SIGNAL.to(dtype), 48, window=window, return_complex=True)
     functions = [lambda s, w: torch.istft(s, 48, window=w), lambda s, w: torch.istft(s[0], 48, window=w, length=390), lambda s, w: torch.istft(s, 48, window=w, length=450), lambda s, w: torch.istft(s, 48, 10, window=w, normalized=True),
                  lambda s, w: torch.istft(s, 48, 12, 40, window=w[:40]), lambda s, w: torch.istft(s, 48, window=w, center=False), lambda s, w: torch.istft(torch.cat([s, s[:, 1:-1].flip(1).conj()], 1), 48, window=w, onesided=False),
-                 lambda s, w: torch.istft(torch.cat([s, s[:, 1:-1].flip(1)], 1), 48, window=w, onesided=False, return_complex=True)]
+                 lambda s, w: torch.istft(torch.cat([s, s[:, 1:-1].flip(1)], 1), 48, window=w, onesided=False, return_complex=True),
+                 lambda s, w: torch.istft(torch.cat([s, s[:, 1:-1].flip(1)], 1), 48, window=w + 0.1j, onesided=False, return_complex=True)]
     check_program(Many(functions), (spectrum, window), atol=1e-4)
 
 
 def test_frame_by_frame(check_program):
     """Frames whose convolution would have a kernel of megabytes."""
-    window = torch.hamming_window(1024)
-    functions = [lambda x, s, w: torch.stft(x, 1024, window=w, return_complex=True), lambda x, s, w: torch.istft(s, 1024, window=w), lambda x, s, w: torch.istft(s, 1024, 300, window=w, length=1500)]
-    checked = check_program(Many(functions), (large(2, 3000), rand(2, 513, 4), window), atol=1e-4)
+    window = torch.hamming_window(512)
+    checked = check_program(Many([lambda x, w: torch.stft(x, 512, window=w, onesided=False, return_complex=True)]), (large(2, 2000), window), atol=1e-4)
     assert "Conv" not in checked.op_types and "DFT" in checked.op_types
 
 

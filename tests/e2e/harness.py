@@ -13,6 +13,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
+import op_record
 import torch
 from torch.utils import _pytree as pytree
 
@@ -235,4 +236,5 @@ def check_program(folder, module, args=(), kwargs=None, *, dynamic_shapes=None, 
         assert set(rest) <= {f"{name}_next" for name in [*after, *session.state]}, f"outputs {rest} belong to nothing"
         fed = set(session.state) | set(session.inputs) - set(names[:len(inputs)])
         carried = {name: got[f"{name}_next"] for name in fed if f"{name}_next" in got}
+    op_record.record(exported, pt2, run)
     return checked

@@ -4,10 +4,27 @@
 #include <tuple>
 
 #include "ir/location.h"
+#include "ir/print.h"
 
 namespace pt2onnx {
 
-void AddProblems(const Diagnostics& diagnostics, const std::vector<Loc>& locs, Report& report) {
+namespace {
+
+// The program's node at a place, also inside sub-graphs; null if there is none. Only failed conversions pay for the walk.
+const Node* NodeAt(const Graph& graph, LocId loc) {
+  for (const Node* node : graph.nodes) {
+    if (node->loc == loc) return node;
+    for (const Arg& arg : node->args)
+      if (Graph* const* body = std::get_if<Graph*>(&arg))
+        if (const Node* inside = NodeAt(**body, loc)) return inside;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+void AddProblems(Context& context, const Graph* program, Report& report) {
+  const Diagnostics& diagnostics = context.diagnostics;
   for (const Warning& warning : diagnostics.warnings()) {
     report.problems.push_back({.severity = Report::Severity::kWarning, .code = warning.code, .message = warning.message, .help = warning.help});
   }
@@ -19,7 +36,8 @@ void AddProblems(const Diagnostics& diagnostics, const std::vector<Loc>& locs, R
       ++report.problems[entry->second].count;
       continue;
     }
-    const Loc& loc = locs[problem.loc];
+    const Loc& loc = context.locs[problem.loc];
+    const Node* node = program && problem.loc != 0 ? NodeAt(*program, problem.loc) : nullptr;
     const SourceLine line = UserLine(loc.stack_trace);
     report.problems.push_back({.code = problem.code,
                                .op = problem.op,
@@ -27,7 +45,7 @@ void AddProblems(const Diagnostics& diagnostics, const std::vector<Loc>& locs, R
                                .file = std::string(line.file),
                                .line = line.line,
                                .source = std::string(line.text),
-                               .node = problem.text,
+                               .node = node ? PrintNode(context, *node) : "",
                                .module = std::string(ModulePath(loc.module_stack)),
                                .help = problem.help});
   }

@@ -68,7 +68,7 @@ void Session::Stage(std::string name) {
 
 Report Session::Finish() {
   Stage("");
-  AddProblems(context.diagnostics, context.locs, report);
+  AddProblems(context, program_ ? program_->graph : nullptr, report);
   return std::move(report);
 }
 

@@ -4,6 +4,8 @@
 //
 // "same" pads dilation * (kernel - 1) in total, the odd one at the end. ONNX Runtime convolves float32 and float16; float64 and integers are
 // products of the gathered windows with the kernel, exact in their own dtype.
+#include <algorithm>
+
 #include "lower/window.h"
 
 namespace pt2onnx {
@@ -98,8 +100,10 @@ Val Conv(Onnx& b, const Convolution& c) {
 Val ConvTransposed(Onnx& b, const Convolution& c, const IntVec& output_padding) {
   const int64_t dims = c.weight.rank() - 2;
   const int64_t group = GroupsOf(b, c.groups);
+  // ONNX Runtime wants output_padding below the stride; PyTorch takes it up to the dilation too.
+  const bool has_form = std::ranges::equal(output_padding, c.window.stride, std::ranges::less());
   return Batched(b, c.x, dims, [&](Val x) {
-    if (!HasKernel(x.dtype())) return GatheredTranspose(b, {x, c.weight, c.bias, c.window, c.groups}, OutSizes(b, dims));
+    if (!has_form || !HasKernel(x.dtype())) return GatheredTranspose(b, {x, c.weight, c.bias, c.window, c.groups}, OutSizes(b, dims));
     const Window& w = c.window;
     return b.ConvTranspose(x, c.weight, c.bias, {.dilations = w.dilation, .group = group, .kernel_shape = w.kernel,
                                                  .output_padding = output_padding, .pads = w.pads(), .strides = w.stride});

@@ -26,6 +26,7 @@ Val PairwiseDistance(Onnx& b, Val x, Val y, double p, double eps, bool keepdim) 
 
 // sum(x / max(|x|, eps) * y / max(|y|, eps))
 Val CosineSimilarity(Onnx& b, Val x, Val y, int64_t dim, double eps) {
+  if (x.rank() == 0 && y.rank() == 0) return CosineSimilarity(b, b.Unsqueeze(x, {0}), b.Unsqueeze(y, {0}), 0, eps);
   const int64_t rank = std::max(x.rank(), y.rank());
   const int64_t from_end = Axis(dim, rank) - rank;
   const DType dtype = Promote(x.dtype(), y.dtype());

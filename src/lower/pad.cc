@@ -75,12 +75,12 @@ Val Reflected(Onnx& b, Val self, Dims pad, std::string_view mode) {
 Val Reflection(Onnx& b, Val self, Dims pad) { return Reflected(b, self, pad, "reflect"); }
 Val Replication(Onnx& b, Val self, Dims pad) { return Reflected(b, self, pad, "edge"); }
 
-// Wraps around what is left of the tensor after cutting.
+// Wraps around what is left of the tensor after cutting. ONNX Runtime's Pad fails in this mode on tensors without elements.
 Val Circular(Onnx& b, Val self, Dims pad) {
   const Padding p = PaddingOf(self, pad);
   Val x = Cut(b, self, p);
   const Padding grown = Grown(p);
-  if (b.opset() >= 19) return Padded(b, x, grown, "wrap", {});
+  if (b.opset() >= 19 && std::ranges::all_of(x.shape(), ProvablyPositive)) return Padded(b, x, grown, "wrap", {});
   for (size_t i = 0; i < grown.axes.size(); ++i) {
     const int64_t axis = grown.axes[i];
     const SymExpr n = x.dim(axis);

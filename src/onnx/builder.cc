@@ -29,7 +29,7 @@ Onnx::~Onnx() = default;
 Sink& Onnx::sink() { return *scope().sink; }
 
 Results Onnx::Emit(const OpSchema& op, std::span<const Arg> args, std::span<const Type> types) {
-  if (const uint32_t problem = PoisonOf(args)) return Poisoned(problem, types);
+  if (const uint32_t problem = PoisonOf(context_, args)) return Poisoned(problem, types);
   return sink().Emit({.op = &op, .args = args, .types = types, .loc = call_->loc});
 }
 
@@ -51,7 +51,7 @@ Results Onnx::Apply(OnnxOp op, std::vector<Arg> args, size_t results) {
     types[0].ranked = true;
     types[0].shape = context_.arena.Copy(*hint);
   }
-  if (PoisonOf(args) == 0) {
+  if (PoisonOf(context_, args) == 0) {
     if (const DType wider = WiderDType(op, args, opset(), options_); wider != DType::Unknown) return ApplyIn(wider, op, std::move(args), types);
     if (const uint32_t problem = CheckForm(op, args, types)) return Poisoned(problem, types);
   }

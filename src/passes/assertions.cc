@@ -84,7 +84,7 @@ void Assertions::Check(Val condition, const Call& call) {
 void Assertions::Refuse(const Call& call, std::string message) {
   Diagnostics& diagnostics = b_.context().diagnostics;
   diagnostics.Report(
-      diagnostics.Add({"E0306", std::move(message), "--assertions drop leaves assertions out", call.loc, std::string(call.op->name), {}}));
+      diagnostics.Add({"E0306", std::move(message), "--assertions drop leaves assertions out", call.loc, std::string(call.op->name)}));
 }
 
 Value* Assertions::Tie(Value* output) {

@@ -106,7 +106,7 @@ Results ComplexToReal::Emit(const Call& call) {
   }
   if (!Concerns(call)) return down_.Emit(call);
   if (call.op->name == "pt2onnx::poison" || call.op->id >= kFirstCustomId) return EmitOnPairs(call, call.args);
-  if (const uint32_t problem = PoisonOf(call.args)) return EmitPoison(*this, problem, call.types, call.loc);
+  if (const uint32_t problem = PoisonOf(context_, call.args)) return EmitPoison(*this, problem, call.types, call.loc);
 
   Pairs b(*this, call);
   const uint32_t fresh = context_.value_count();

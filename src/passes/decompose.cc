@@ -55,7 +55,7 @@ Results Decompose::Emit(const Call& call) {
     const std::vector<Arg> args = ReplayBodies(context_, call.args, [&](Sink& down) { return Decompose(down, rules_, keep_); });
     return down_.Emit({call.op, args, call.types, call.loc, call.names});
   }
-  if (const uint32_t problem = PoisonOf(call.args)) return EmitPoison(down_, problem, call.types, call.loc);
+  if (const uint32_t problem = PoisonOf(context_, call.args)) return EmitPoison(down_, problem, call.types, call.loc);
   Aten b(*this);
   b.Begin(call);
   const uint32_t fresh = context_.value_count();

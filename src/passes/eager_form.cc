@@ -191,7 +191,6 @@ void EagerForm::RefuseShape(const GraphInput& input, GraphOutput& output) {
                   "the program changes the shape of '" + std::string(input.target) + "': a written program can only give it other values",
                   "return the tensor instead of changing the argument's shape",
                   value->def ? value->def->loc : 0,
-                  {},
                   {}};
   output.value = EmitPoison(down_, context_.diagnostics.Add(std::move(problem)), {&input.value->type, 1}, 0)[0];
 }

@@ -135,9 +135,7 @@ class Finisher {
     Problem problem{"E0208",
                     "the program changes the shape of its state '" + std::string(output.target) + "': the next value can't be fed back",
                     "--state drop leaves it out",
-                    value->def ? value->def->loc : 0,
-                    {},
-                    {}};
+                    value->def ? value->def->loc : 0, {}};
     context_.diagnostics.Report(context_.diagnostics.Add(std::move(problem)));
   }
 
@@ -197,7 +195,7 @@ class Finisher {
     for (const GraphInput& input : model_.inputs) {
       if (input.kind == InputKind::User || input.data) continue;
       Problem problem{
-          "E0121", "weight '" + std::string(input.target) + "' " + WeightProblem(program_, input), "save the program with plain tensors", 0, {}, {}};
+          "E0121", "weight '" + std::string(input.target) + "' " + WeightProblem(program_, input), "save the program with plain tensors", 0, {}};
       context_.diagnostics.Report(context_.diagnostics.Add(std::move(problem)));
     }
   }

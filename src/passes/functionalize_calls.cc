@@ -83,7 +83,7 @@ Results Functionalize::RefuseCall(const Call& call, std::string_view code, std::
 
 // A write that can't be followed: whoever sees the memory sees the problem.
 Results Functionalize::RefuseWrite(const Call& call, std::span<Alias* const> targets, std::string_view code, std::string message, std::string help) {
-  const uint32_t number = context_.diagnostics.Add({std::string(code), std::move(message), std::move(help), call.loc, std::string(call.op->name), {}});
+  const uint32_t number = context_.diagnostics.Add({std::string(code), std::move(message), std::move(help), call.loc, std::string(call.op->name)});
   for (Alias* target : targets) {
     WritePoison(target, number, call.loc);
     if (log_) log_->Wrote(*call.op, call.loc, target, true);

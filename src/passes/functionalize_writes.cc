@@ -36,7 +36,7 @@ void Functionalize::PoisonDoubted(Storage* written, const Call& call) {
       if (!other || std::find(reached.begin(), reached.end(), other) != reached.end()) continue;
       reached.push_back(other);
       const uint32_t number = context_.diagnostics.Add({"E0201", "it is not known whether a write reaches this tensor: " + std::string(doubt.why),
-                                                        "clone() one of the two before the write", call.loc, std::string(call.op->name), {}});
+                                                        "clone() one of the two before the write", call.loc, std::string(call.op->name)});
       WritePoison(other->root, number, call.loc);
     }
   }

@@ -60,14 +60,15 @@ Results Lower::Emit(const Call& call) {
     return Results(context_.arena.Copy(values));
   };
   if (call.op->name == "pt2onnx::poison") return poison(static_cast<uint32_t>(std::get<int64_t>(call.args[0])));
-  if (const uint32_t problem = PoisonOf(call.args)) return poison(problem);
-  if (assertions_ && IsAssertion(*call.op)) assertions_->Add(call, &onnx_.sink() != &model_);
+  const uint32_t before = PoisonOf(context_, call.args);
+  if (before == 0 && assertions_ && IsAssertion(*call.op)) assertions_->Add(call, &onnx_.sink() != &model_);
   const auto rule = rules_.Find(*call.op);
   if (!rule) {
-    Problem problem{"E0301", "no ONNX form", "", call.loc, std::string(call.op->name), {}};
+    Problem problem{"E0301", "no ONNX form", "", call.loc, std::string(call.op->name)};
     problem.help = "give its meaning with --decompose " + problem.op + "=impl.pt2, or keep it with --custom-op " + problem.op + "=domain::Op";
-    return poison(context_.diagnostics.Add(std::move(problem)));
+    return poison(context_.diagnostics.Both(before, context_.diagnostics.Add(std::move(problem))));
   }
+  if (before) return poison(before);
   onnx_.Begin(call);
   const uint32_t fresh = context_.value_count();
   Answer answer = rule(onnx_, call.args);

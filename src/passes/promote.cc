@@ -7,7 +7,7 @@ namespace pt2onnx {
 
 Results PromoteTypes::Emit(const Call& call) {
   std::vector<Arg> args = ReplayBodies(context_, call.args, [](Sink& down) { return PromoteTypes(down); });
-  const auto promotion = PoisonOf(args) ? std::nullopt : PromotionOf(*call.op, args);
+  const auto promotion = PoisonOf(context_, args) ? std::nullopt : PromotionOf(*call.op, args);
   if (!promotion) return down_.Emit({call.op, args, call.types, call.loc, call.names});
   const Promoted types = Promote(*promotion, args);
   Aten b(down_);

@@ -51,7 +51,7 @@ const ReplaceInplace::Memory* ReplaceInplace::Overwritten(const Arg& arg) {
 uint32_t ReplaceInplace::Problem(const Memory& memory, std::string_view reader, LocId loc) {
   const std::string by = std::string(memory.by) + Place(context_, memory.written);
   std::string message = fmt::format("{} a value that {} has overwritten: a real mutation, which only Functionalize can follow", reader.empty() ? "the program answers" : "reads", by);
-  return context_.diagnostics.Add({"E0205", std::move(message), std::string(kHelp), reader.empty() ? memory.written : loc, std::string(reader.empty() ? memory.by : reader), {}});
+  return context_.diagnostics.Add({"E0205", std::move(message), std::string(kHelp), reader.empty() ? memory.written : loc, std::string(reader.empty() ? memory.by : reader)});
 }
 
 Value* ReplaceInplace::Input(const GraphInput& input) {
@@ -81,7 +81,7 @@ Results ReplaceInplace::Emit(const Call& call) {
 Results ReplaceInplace::Replace(const Call& call) {
   const std::string_view base = BaseName(*call.op);
   const auto refuse = [&](std::string message) {
-    const uint32_t problem = context_.diagnostics.Add({"E0205", std::move(message), std::string(kHelp), call.loc, std::string(call.op->name), {}});
+    const uint32_t problem = context_.diagnostics.Add({"E0205", std::move(message), std::string(kHelp), call.loc, std::string(call.op->name)});
     context_.diagnostics.Report(problem);  // what is lost may have no reader
     return EmitPoison(down_, problem, call.types, call.loc);
   };

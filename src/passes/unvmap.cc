@@ -65,7 +65,7 @@ bool IsElementwise(const Node& node) {
 
 Results Unvmap::Refuse(const Call& call, std::string message) {
   return EmitPoison(
-      down_, context_.diagnostics.Add({"E0206", std::move(message), "write the batch out in the model", call.loc, std::string(call.op->name), {}}),
+      down_, context_.diagnostics.Add({"E0206", std::move(message), "write the batch out in the model", call.loc, std::string(call.op->name)}),
       call.types, call.loc);
 }
 

@@ -9,7 +9,7 @@ Vals Aten::Emit(const OpSchema& op, std::vector<Arg> args) {
   std::vector<Type> types = InferTypes(context_, op, args);
   PT2ONNX_CHECK(!types.empty());  // an op that rules emit needs a row in ir/infer.cc
   const LocId loc = call_ ? call_->loc : 0;
-  const uint32_t problem = PoisonOf(args);
+  const uint32_t problem = PoisonOf(context_, args);
   for (Value* value : problem ? EmitPoison(down_, problem, types, loc) : down_.Emit({&op, args, types, loc})) out.push_back(Wrap(value));
   return out;
 }

@@ -91,7 +91,7 @@ Results GraphSink::Emit(const Call& call) {
   node->op = call.op;
   node->args = context_.arena.Copy(call.args);
   node->loc = call.loc;
-  const uint32_t problem = PoisonOf(call.args);
+  const uint32_t problem = PoisonOf(context_, call.args);
   std::vector<Value*> results;
   for (size_t i = 0; i < call.types.size(); ++i) {
     Value* value = nullptr;
@@ -110,16 +110,17 @@ Results GraphSink::Emit(const Call& call) {
 
 void GraphSink::Output(const GraphOutput& output) { graph_.outputs.push_back(output); }
 
-uint32_t PoisonOf(std::span<const Arg> args) {
+uint32_t PoisonOf(Context& context, std::span<const Arg> args) {
+  uint32_t problem = 0;
   for (const Arg& arg : args) {
     if (Value* const* value = std::get_if<Value*>(&arg)) {
-      if ((*value)->problem) return (*value)->problem;
+      problem = context.diagnostics.Both(problem, (*value)->problem);
     } else if (const ValueList* list = std::get_if<ValueList>(&arg)) {
       for (const Value* value : *list)
-        if (value && value->problem) return value->problem;
+        if (value) problem = context.diagnostics.Both(problem, value->problem);
     }
   }
-  return 0;
+  return problem;
 }
 
 Results EmitPoison(Sink& down, uint32_t problem, std::span<const Type> types, LocId loc) {

@@ -68,8 +68,8 @@ class PassSink : public Sink {
   Sink& down_;
 };
 
-// The problem that poisons a call: that of its first poisoned argument; 0 if none.
-uint32_t PoisonOf(std::span<const Arg> args);
+// The problem that poisons a call: those of all its poisoned arguments; 0 if none.
+uint32_t PoisonOf(Context& context, std::span<const Arg> args);
 
 // A value that carries a problem down the stream, so that the walk goes on: a node `pt2onnx::poison(number)`, once for each result type.
 Results EmitPoison(Sink& down, uint32_t problem, std::span<const Type> types, LocId loc);

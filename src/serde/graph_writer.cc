@@ -107,12 +107,8 @@ void GraphWriter::WriteWaiting() {
 }
 
 void GraphWriter::RefuseSize(const Node* node) {
-  Problem problem{"E0131",
-                  "a size here can't be written: nothing in the written program defines it, or torch.export.load knows no operator for it",
-                  "use convert, which needs no operator of PyTorch for a size",
-                  node ? node->loc : 0,
-                  std::string(node ? node->op->name : ""),
-                  {}};
+  Problem problem{"E0131", "a size here can't be written: nothing in the written program defines it, or torch.export.load knows no operator for it",
+                  "use convert, which needs no operator of PyTorch for a size", node ? node->loc : 0, std::string(node ? node->op->name : "")};
   context_.diagnostics.Report(context_.diagnostics.Add(std::move(problem)));
 }
 

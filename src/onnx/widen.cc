@@ -108,8 +108,7 @@ DType WiderDType(OnnxOp op, std::span<const Arg> args, int opset, const OnnxOpti
   if (dtype == DType::Unknown || dtype == DType::F32 || dtype == DType::F64) return DType::Unknown;
   const std::vector<int> inputs = WidenedInputs(op, args);
   const bool valid = SpecHas(op, inputs.front(), dtype, opset);
-  const bool as_it_is = dtype == DType::F16 || IsKept(dtype, options);  // ONNX Runtime computes float16 in float32 by itself
-  if (valid && (as_it_is || RuntimeRuns(op, opset, dtype))) return DType::Unknown;
+  if (valid && (IsKept(dtype, options) || RuntimeRuns(op, opset, dtype))) return DType::Unknown;
   for (const DType wider : Candidates(dtype, exact))
     if (SpecHas(op, inputs.front(), wider, opset) && (!options.runtime_casts || RuntimeRuns(op, opset, wider))) return wider;
   return DType::Unknown;

@@ -9,9 +9,17 @@
 namespace pt2onnx {
 namespace {
 
+bool IsPolynomial(SymExpr e) {
+  if (e.IsConst() || e.IsSymbol()) return true;
+  if (e.op() != SymOp::Add && e.op() != SymOp::Mul && e.op() != SymOp::Pow) return false;
+  return std::ranges::all_of(e.args(), IsPolynomial);
+}
+
 // The value at sizes that nothing relates, if PyTorch recorded of all its symbols that they are at least 2. What differs there was a copy when
-// the program was captured, and PyTorch admits no size for which it would not be.
+// the program was captured, and PyTorch admits no size for which it would not be. Not where sizes are divided: what s // 2 leaves over depends
+// on s.
 std::optional<int64_t> AtGenericSizes(SymExpr e) {
+  if (!IsPolynomial(e)) return std::nullopt;
   std::map<std::string_view, int64_t> sizes;
   for (const SymExpr& symbol : Symbols(e)) {
     const Range range = symbol.node()->pool->RecordedRange(symbol);

@@ -1,6 +1,7 @@
 #include "pipeline.h"
 
 #include <functional>
+#include <map>
 #include <memory>
 
 #include "complex/rules.h"
@@ -27,6 +28,13 @@ Pass Make(const Args&... args) {
   return [&args...](Sink& down) { return std::make_unique<P>(down, args...); };
 }
 
+// By the names that the text form gives: PyTorch writes the plain overload as my::op.default too.
+std::map<std::string, std::string> CustomOps(const Options& options) {
+  std::map<std::string, std::string> out;
+  for (const auto& [op, target] : options.custom_ops) out.emplace(op.ends_with(".default") ? op.substr(0, op.size() - 8) : op, target);
+  return out;
+}
+
 }  // namespace
 
 Graph* RunPasses(Context& context, const Program& program, Until until, const Options& options, Implementations implementations, WriteLog* log) {
@@ -42,7 +50,7 @@ Graph* RunPasses(Context& context, const Program& program, Until until, const Op
   const auto end = [&](Graph& graph) -> std::unique_ptr<Sink> {
     if (until == Until::Onnx) {
       return std::make_unique<Lower>(context, graph, lowerings, OnnxOptions{.bf16_as_f32 = options.bfloat16_as_float32},
-                                     options.assertions == Options::Assertions::kKeep);
+                                     options.assertions == Options::Assertions::kKeep, CustomOps(options));
     }
     return std::make_unique<GraphSink>(context, graph);
   };

@@ -7,10 +7,10 @@
 namespace pt2onnx {
 namespace {
 
-// Options that stand in the interface and do nothing yet: refused, because who gives one counts on it. "" if none is given.
-std::string NotYet(const Options& options) {
-  if (!options.custom_ops.empty()) return "--custom-op";
-  return "";
+// domain::Op, in a domain that is not ONNX's own.
+bool IsCustomOp(const std::string& name) {
+  const size_t colon = name.find("::");
+  return colon != name.npos && colon != 0 && colon + 2 < name.size() && !name.starts_with("onnx::") && !name.starts_with("ai.onnx::");
 }
 
 }  // namespace
@@ -22,7 +22,8 @@ Session::Session(const std::string& path, const Options& options) {
 }
 
 void Session::Open(const std::string& path, const Options& options) {
-  if (const std::string option = NotYet(options); !option.empty()) return Fail({"E0902", option + " is not in this version yet", "leave it out"});
+  for (const auto& [op, target] : options.custom_ops)
+    if (!IsCustomOp(target)) return FailUse({"E0153", "--custom-op " + op + "=" + target + " names no operator of a domain of yours", "write it as my.domain::Op"});
   Stage("open");
   Result<Archive> archive = Archive::Open(path, options.model);
   if (!archive) return Fail(archive.error());

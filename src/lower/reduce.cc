@@ -54,17 +54,27 @@ Val ExtremeOver(Onnx& b, Val x, IntVec axes, bool largest, bool keepdims) {
   return keepdims ? x : b.Squeeze(x, axes);
 }
 
+namespace {
+// Of no elements 0 / 0, where ONNX Runtime's ReduceMean says 0.
+Val MeanOver(Onnx& b, Val x, const IntVec& axes, bool keepdim) {
+  const SymExpr n = CountAlong(x, axes);
+  if (ProvablyPositive(n)) return b.ReduceMean(x, axes, keepdim);
+  const DType wide = Accumulator(x.dtype());
+  return b.Cast(b.ReduceSum(b.Cast(x, wide), axes, keepdim) / b.Number(n, wide), x.dtype());
+}
+}  // namespace
+
 Variance VarianceOver(Onnx& b, Val x, const IntVec& axes, double correction, bool keepdims) {
   const DType dtype = x.dtype();
   x = b.Cast(x, Accumulator(dtype));
   const SymExpr n = CountAlong(x, axes);
-  const Val mean = b.ReduceMean(x, axes, true);
+  const Val mean = MeanOver(b, x, axes, true);
   const Val d = x - mean;
   const auto scaled = [&](Val squares) {
     if (n.IsConst()) return squares / b.Constant(std::max(static_cast<double>(n.Const()) - correction, 0.0), x.dtype());
     return squares / b.Max(b.Number(n, x.dtype()) - correction, b.Constant(0, x.dtype()));
   };
-  const bool plain = correction == 0 && !axes.empty() && !(n == 0);
+  const bool plain = correction == 0 && !axes.empty() && ProvablyPositive(n);
   const Val var = plain ? b.ReduceMean(d * d, axes, keepdims) : scaled(b.ReduceSumSquare(d, axes, keepdims));
   return {b.Cast(var, dtype), b.Cast(keepdims ? mean : b.Squeeze(mean, axes), dtype)};
 }
@@ -96,10 +106,6 @@ Val InResultDType(Onnx& b, Val x) { return b.Cast(x, ResultDType(b)); }
 
 Val Sum(Onnx& b, Val x, const Dim& dim, bool keepdim) { return b.ReduceSum(InResultDType(b, x), ReducedAxes(dim, x.rank()), keepdim); }
 
-Val MeanOver(Onnx& b, Val x, const IntVec& axes, bool keepdim) {
-  if (CountAlong(x, axes) == 0) return b.Full(ResultShape(b), NAN, x.dtype());  // 0 / 0, where ONNX Runtime says 0
-  return b.ReduceMean(x, axes, keepdim);
-}
 Val Mean(Onnx& b, Val x, const Dim& dim, bool keepdim) { return MeanOver(b, InResultDType(b, x), ReducedAxes(dim, x.rank()), keepdim); }
 
 // NaN counts as 0, and not at all among the elements of the mean.

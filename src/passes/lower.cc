@@ -1,11 +1,14 @@
 #include "passes/lower.h"
 
+#include <algorithm>
+
 #include "passes/decompose.h"
 
 namespace pt2onnx {
 
-Lower::Lower(Context& context, Graph& model, const Rules<Onnx>& rules, OnnxOptions options, bool keep_assertions)
-    : Sink(context), rules_(rules), model_(context, model), onnx_(context, model_, options) {
+Lower::Lower(Context& context, Graph& model, const Rules<Onnx>& rules, OnnxOptions options, bool keep_assertions,
+             std::map<std::string, std::string> kept)
+    : Sink(context), rules_(rules), model_(context, model), onnx_(context, model_, options), kept_(std::move(kept)) {
   if (keep_assertions) assertions_.emplace(onnx_);
   onnx_.SetInliner([this](const Graph& graph, std::span<const Arg> operands) {
     std::vector<Value*> values;
@@ -52,6 +55,26 @@ Value* Lower::Poison(uint32_t problem, const Type& type) {
   return value;
 }
 
+// Tensors are its inputs, in order, and all else attributes by the names that the schema gives.
+Answer Lower::Keep(const Call& call, std::string_view target) {
+  const auto is_number = [](const SymExpr& e) { return e.IsConst(); };
+  std::vector<Arg> args(call.args.begin(), call.args.end());
+  for (size_t i = 0; i < args.size(); ++i) {
+    Arg& arg = args[i];
+    if (std::holds_alternative<Device>(arg) || std::holds_alternative<MemoryFormat>(arg)) arg = {};  // a matter of PyTorch's memory
+    const SymExpr* size = std::get_if<SymExpr>(&arg);
+    const Dims* sizes = std::get_if<Dims>(&arg);
+    if ((size && !is_number(*size)) || (sizes && !std::ranges::all_of(*sizes, is_number)) || std::holds_alternative<std::complex<double>>(arg))
+      return onnx_.Unsupported("argument '" + std::string(call.op->args[i].name) + "' of an operator that is kept can't be an attribute of ONNX",
+                               "give it a fixed real number, or a tensor");
+  }
+  OpSchema schema = *call.op;
+  schema.name = context_.Join(target);
+  OptVals results;
+  for (Value* result : onnx_.Emit(*context_.RegisterOp(schema), args, call.types)) results.push_back(onnx_.Wrap(result, true));
+  return results;
+}
+
 Results Lower::Emit(const Call& call) {
   DefineInputs();
   const auto poison = [&](uint32_t problem) {
@@ -62,8 +85,9 @@ Results Lower::Emit(const Call& call) {
   if (call.op->name == "pt2onnx::poison") return poison(static_cast<uint32_t>(std::get<int64_t>(call.args[0])));
   const uint32_t before = PoisonOf(context_, call.args);
   if (before == 0 && assertions_ && IsAssertion(*call.op)) assertions_->Add(call, &onnx_.sink() != &model_);
+  const auto kept = kept_.empty() ? kept_.end() : kept_.find(std::string(call.op->name));
   const auto rule = rules_.Find(*call.op);
-  if (!rule) {
+  if (!rule && kept == kept_.end()) {
     Problem problem{"E0301", "no ONNX form", "", call.loc, std::string(call.op->name)};
     problem.help = "give its meaning with --decompose " + problem.op + "=impl.pt2, or keep it with --custom-op " + problem.op + "=domain::Op";
     return poison(context_.diagnostics.Both(before, context_.diagnostics.Add(std::move(problem))));
@@ -71,7 +95,7 @@ Results Lower::Emit(const Call& call) {
   if (before) return poison(before);
   onnx_.Begin(call);
   const uint32_t fresh = context_.value_count();
-  Answer answer = rule(onnx_, call.args);
+  Answer answer = kept == kept_.end() ? rule(onnx_, call.args) : Keep(call, kept->second);
   if (onnx_.problem()) return poison(onnx_.problem());
   for (size_t i = 0; i < answer.values.size() && i < call.types.size(); ++i)
     if (OptVal& value = answer.values[i]; value && call.types[i].kind == Kind::Tensor) value = onnx_.Cast(*value, call.types[i].dtype);

@@ -67,12 +67,6 @@ def test_check(run, demo):
     assert done.code == 0 and "opset 21" in done.out and not done.err
 
 
-@pytest.mark.parametrize("words", [["--custom-op", "my::op=mine::Op"]])
-def test_no_option_is_ignored_in_silence(run, demo, tmp_path, words):
-    done = run("convert", demo, "-o", tmp_path / "demo.onnx", *words)
-    assert done.code == 1 and "E0902" in done.err and words[0] in done.err and not any(tmp_path.iterdir())
-
-
 def test_explain(run, demo):
     done = run("explain", demo)
     assert done.code == 0 and "y[:, :, 0] = 0" in done.out and "counter" in done.out

@@ -90,7 +90,8 @@ def test_sizes_vary(check_program):
 
 @pytest.mark.parametrize("opset", [18, 20])
 def test_no_elements(check_program, opset):
-    functions = [lambda x: x.sum(0), lambda x: x.sum(), lambda x: x.prod(0), lambda x: x.any(0), lambda x: x.all(0), lambda x: x.sum(1), lambda x: x.cumsum(0)]
+    functions = [lambda x: x.sum(0), lambda x: x.sum(), lambda x: x.prod(0), lambda x: x.any(0), lambda x: x.all(0), lambda x: x.sum(1), lambda x: x.cumsum(0),
+                 lambda x: x.mean(0), lambda x: x.mean(), lambda x: x.half().mean(0), lambda x: x.nanmean(0), lambda x: x.var(0, correction=0), lambda x: torch.std_mean(x, 0)]
     check_program(Many(functions), (torch.randn(3, 4),), dynamic_shapes=[({0: Dim("n", max=64)},)], calls=[((torch.randn(0, 4),), {})], opset=opset)
 
 

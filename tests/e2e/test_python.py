@@ -6,10 +6,11 @@ import torch
 
 
 def test_convert(demo, tmp_path):
-    report = pt2onnx.convert(demo, tmp_path / "demo.onnx", opset=21, fuse="none", dim_names={"s77": "n"}, input_names=["picture"])
+    report = pt2onnx.convert(demo, tmp_path / "demo.onnx", opset=21, fuse="none", dim_names={"picture:0": "n"}, input_names=["picture"])
     assert report.exit_code == 0 and report.timings
     model = onnx.load(tmp_path / "demo.onnx")
     assert model.opset_import[0].version == 21 and model.graph.input[0].name == "picture"
+    assert model.graph.input[0].type.tensor_type.shape.dim[0].dim_param == "n"
 
 
 def test_same_bytes_as_the_program(demo, tmp_path, run):
@@ -44,6 +45,5 @@ def test_readers(demo):
     assert pt2onnx.check(demo).exit_code == 0
 
 
-@pytest.mark.xfail(strict=True, reason="explain is not in this version yet")
 def test_explain(demo):
     assert "counter" in pt2onnx.explain(demo)

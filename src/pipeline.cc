@@ -7,6 +7,7 @@
 #include "complex/rules.h"
 #include "decomp/rules.h"
 #include "fuse/fuse.h"
+#include "ir/schema_parse.h"
 #include "lower/rules.h"
 #include "passes/complex.h"
 #include "passes/decompose.h"
@@ -28,10 +29,9 @@ Pass Make(const Args&... args) {
   return [&args...](Sink& down) { return std::make_unique<P>(down, args...); };
 }
 
-// By the names that the text form gives: PyTorch writes the plain overload as my::op.default too.
 std::map<std::string, std::string> CustomOps(const Options& options) {
   std::map<std::string, std::string> out;
-  for (const auto& [op, target] : options.custom_ops) out.emplace(op.ends_with(".default") ? op.substr(0, op.size() - 8) : op, target);
+  for (const auto& [op, target] : options.custom_ops) out.emplace(WithoutDefault(op), target);
   return out;
 }
 

@@ -43,7 +43,7 @@ void Session::Open(const std::string& path, const Options& options) {
 void Session::OpenImplementations(const Options& options) {
   for (const auto& [op, path] : options.decompositions) {
     auto implementation = std::make_unique<Implementation>();
-    implementation->op = op.ends_with(".default") ? op.substr(0, op.size() - 8) : op;
+    implementation->op = WithoutDefault(op);
     const auto fail = [&](const Error& error) {
       program_.reset();
       FailUse({error.code, "--decompose " + op + "=" + path + ": " + error.message, error.help});

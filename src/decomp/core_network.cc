@@ -78,9 +78,14 @@ Val Batched(Aten& b, Val input, int64_t spatial, F f) {
   return b(aten::squeeze_dim{.self = f(Unsqueeze(b, input, 0)), .dim = 0});
 }
 
+// Transposed where the op has an output padding.
 template <class Op, int spatial>
 void Conv(Rules<Aten>& r) {
   r.On([](Aten& b, const Op& op) {
+    constexpr bool transposed = requires { op.output_padding; };
+    Dims output_padding;
+    if constexpr (transposed) output_padding = op.output_padding;
+    else output_padding = b.Copy(std::vector<SymExpr>(spatial, 0));
     return Batched(b, op.input, spatial, [&](Val x) {
       return b(aten::convolution{.input = x,
                                  .weight = op.weight,
@@ -88,24 +93,8 @@ void Conv(Rules<Aten>& r) {
                                  .stride = op.stride,
                                  .padding = op.padding,
                                  .dilation = op.dilation,
-                                 .transposed = false,
-                                 .output_padding = b.Copy(std::vector<SymExpr>(spatial, 0)),
-                                 .groups = op.groups});
-    });
-  });
-}
-template <class Op, int spatial>
-void ConvTranspose(Rules<Aten>& r) {
-  r.On([](Aten& b, const Op& op) {
-    return Batched(b, op.input, spatial, [&](Val x) {
-      return b(aten::convolution{.input = x,
-                                 .weight = op.weight,
-                                 .bias = op.bias,
-                                 .stride = op.stride,
-                                 .padding = op.padding,
-                                 .dilation = op.dilation,
-                                 .transposed = true,
-                                 .output_padding = op.output_padding,
+                                 .transposed = transposed,
+                                 .output_padding = output_padding,
                                  .groups = op.groups});
     });
   });
@@ -145,9 +134,9 @@ void Convolutions(Rules<Aten>& r) {
   ConvPadded<aten::conv1d_padding, 1>(r);
   ConvPadded<aten::conv2d_padding, 2>(r);
   ConvPadded<aten::conv3d_padding, 3>(r);
-  ConvTranspose<aten::conv_transpose1d, 1>(r);
-  ConvTranspose<aten::conv_transpose2d_input, 2>(r);
-  ConvTranspose<aten::conv_transpose3d_input, 3>(r);
+  Conv<aten::conv_transpose1d, 1>(r);
+  Conv<aten::conv_transpose2d_input, 2>(r);
+  Conv<aten::conv_transpose3d_input, 3>(r);
 }
 
 // ---- Norms --------------------------------------------------------------------------------------------------------------------------

@@ -16,4 +16,11 @@ Result<OpSchema> ParseSchema(std::string_view text, Context& context);
 // A number for int[2] stands for two. `text` is that of default_text.
 Arg FillDefault(Context& context, const ArgSchema& arg);
 
+// The name as our tables have it: PyTorch also writes a plain overload as "my::op.default".
+inline std::string_view WithoutDefault(std::string_view op) {
+  constexpr std::string_view kDefault = ".default";
+  if (op.ends_with(kDefault)) op.remove_suffix(kDefault.size());
+  return op;
+}
+
 }  // namespace pt2onnx

@@ -1,6 +1,7 @@
 #include "passes/complex.h"
 
 #include "passes/decompose.h"
+#include "rewrite/bodies.h"
 
 namespace pt2onnx {
 namespace {
@@ -21,12 +22,6 @@ bool Concerns(const Call& call) {
       return true;
     }
   }
-  return false;
-}
-
-bool HasBody(const Call& call) {
-  for (const Arg& arg : call.args)
-    if (std::holds_alternative<Graph*>(arg)) return true;
   return false;
 }
 
@@ -90,20 +85,7 @@ Results ComplexToReal::EmitOnPairs(const Call& call, std::span<const Arg> args) 
 }
 
 Results ComplexToReal::Emit(const Call& call) {
-  if (HasBody(call)) {
-    std::vector<Arg> args(call.args.begin(), call.args.end());
-    for (Arg& arg : args) {
-      Graph* const* body = std::get_if<Graph*>(&arg);
-      if (!body) continue;
-      Graph* real = context_.NewGraph();
-      real->name = (*body)->name;
-      GraphSink sink(context_, *real);
-      ComplexToReal inner(sink, rules_);
-      Replay(**body, inner);
-      arg = real;
-    }
-    return EmitOnPairs(call, args);
-  }
+  if (HasBody(call)) return EmitOnPairs(call, ReplayBodies(context_, call.args, [&](Sink& down) { return ComplexToReal(down, rules_); }));
   if (!Concerns(call)) return down_.Emit(call);
   if (call.op->name == "pt2onnx::poison" || call.op->id >= kFirstCustomId) return EmitOnPairs(call, call.args);
   if (const uint32_t problem = PoisonOf(context_, call.args)) return EmitPoison(*this, problem, call.types, call.loc);

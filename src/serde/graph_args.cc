@@ -121,7 +121,7 @@ std::string OpName(std::string_view target) {
   if (strip("torch.ops.higher_order.")) return "hop::" + std::string(target);
   if (strip("#")) return "extension::" + std::string(target);
   strip("torch.ops.");
-  if (target.ends_with(".default")) target.remove_suffix(8);
+  target = WithoutDefault(target);
   const size_t dot = target.find('.');
   if (dot == std::string_view::npos) return "python::" + std::string(target);
   return fmt::format("{}::{}", target.substr(0, dot), target.substr(dot + 1));
